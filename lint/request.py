@@ -1,0 +1,22 @@
+"""What the engine is asked: the one argument of `fullgraph.lint.engine.check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """One check: the files to report on, the settings, and the torch version to judge by."""
+
+    files: tuple[Path, ...]
+    """Files to report findings for, absolute and sorted (see `discover.python_files`); readable or not, UTF-8 or not."""
+    config: Config
+    torch: str = "2.13"
+    """Major and minor version, always one that the evidence covers."""
+    remarks: tuple[str, ...] = ()
+    """Remarks made while the request was put together; the report repeats them, its own after them."""
+    use_cache: bool = True
