@@ -1,0 +1,38 @@
+"""`fullgraph rules`: the catalogue, for people."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import click
+
+from fullgraph.rules import load
+from fullgraph.rules.page import page
+
+
+@click.group()
+def rules() -> None:
+    """List the rules and explain them."""
+
+
+@rules.command("list")
+def list_rules() -> None:
+    """One line a rule: code, name, effect."""
+    catalogue = load()
+    width = max(len(rule.name) for rule in catalogue.values())
+    for rule in catalogue.values():
+        click.echo(f"{rule.code}  {rule.name:<{width}}  {rule.effect}")
+
+
+@rules.command()
+@click.argument("code")
+def explain(code: str) -> None:
+    """Say what a rule finds, why it matters and what to do; CODE is a code or a name."""
+    catalogue = load()
+    by_word = {word: rule for rule in catalogue.values() for word in (rule.code, rule.name)}
+    rule = by_word.get(code) or by_word.get(code.upper())
+    if rule is None:
+        near = get_close_matches(code, by_word, n=3, cutoff=0.6) or get_close_matches(code.upper(), by_word, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`fullgraph rules list` shows all"
+        raise click.UsageError(f"no rule {code!r}; {hint}")
+    click.echo(page(rule), nl=False)
