@@ -65,7 +65,7 @@ class Config:
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """`(glob relative to root, codes or prefixes)` pairs."""
     first_party: tuple[str, ...] = ()
-    """Names of packages, or paths, that count as first-party although they lie elsewhere."""
+    """Names of packages, or absolute paths, that count as first-party although they lie elsewhere."""
     include_libraries: bool = False
     notes: bool = False
 
@@ -109,6 +109,8 @@ def override(config: Config, known_codes: frozenset[str], options: Mapping[str, 
     for name in ("select", "ignore"):
         if name in given:
             given[name] = codes(given[name], known_codes, f"--{name}")
+    if "first_party" in given:
+        given["first_party"] = first_party(given["first_party"], Path.cwd())
     if "entry" in given:
         given["entry"] = tuple(_entry(text, Path.cwd(), "--entry") for text in given["entry"])
     return replace(config, **given)
@@ -125,8 +127,20 @@ def codes(values: tuple[str, ...], known: frozenset[str], where: str) -> tuple[s
     return parts
 
 
+def first_party(items: tuple[str, ...], base: Path) -> tuple[str, ...]:
+    """What exists below `base` or cannot be a module's name is a path and made absolute; names stay as they are."""
+    return tuple(
+        item if _is_dotted_name(item) and not (base / item).exists() else os.path.normpath(base / item)
+        for item in items
+    )
+
+
+def _is_dotted_name(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
 def _common_folder(paths: tuple[Path, ...]) -> Path:
-    common = Path(os.path.commonpath([path.absolute() for path in paths] or [Path.cwd()]))
+    common = Path(os.path.commonpath([os.path.normpath(path.absolute()) for path in paths] or [Path.cwd()]))
     return common.parent if common.is_file() else common
 
 
@@ -166,7 +180,7 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
         "entry": lambda where, value: tuple(_entry(text, root, where) for text in _strings(where, value)),
         "exclude": _strings,
         "per-file-ignores": lambda where, value: _per_file(where, value, known_codes),
-        "first-party": _strings,
+        "first-party": lambda where, value: first_party(_strings(where, value), root),
         "include-libraries": _boolean,
         "notes": _boolean,
     }
@@ -215,7 +229,7 @@ def _per_file(where: str, value: object, known: frozenset[str]) -> tuple[tuple[s
 
 def _entry(text: str, base: Path, where: str) -> EntryPoint:
     path, separator, qualname = text.rpartition("::")
-    if not (separator and path and all(part.isidentifier() for part in qualname.split("."))):
+    if not (separator and path and _is_dotted_name(qualname)):
         raise click.UsageError(f"{where}: {text!r} is not of the form PATH::QUALNAME, such as model.py::Net.forward")
     if not (base / path).is_file():
         raise click.UsageError(f"{where}: there is no file {path}")

@@ -1,0 +1,114 @@
+"""Which files to check: paths from the command line become a sorted list of Python files, minding .gitignore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+import pathspec
+
+SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv", "__pycache__"})
+"""Folders never walked into, beside hidden ones and whatever holds a virtual environment."""
+
+
+def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]:
+    """The .py files at or below the paths, absolute and sorted; a file named outright is always taken."""
+    excluded = _spec(exclude)
+    found: set[Path] = set()
+    for path in paths:
+        absolute = lexically_absolute(path)
+        if absolute.exists() and not os.access(absolute, os.R_OK):
+            raise click.UsageError(f"{path}: no permission to read it")
+        if absolute.is_file():
+            found.add(absolute)
+        elif absolute.is_dir():
+            found.update(_walk(absolute, root, excluded, tuple(_ignores_above(absolute, root))))
+        else:
+            raise click.UsageError(f"{path}: there is no such file or folder")
+    return tuple(sorted(found))
+
+
+def lexically_absolute(path: Path) -> Path:
+    """Absolute and without `..`, but with links as the user wrote them."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def is_test(path: Path, root: Path) -> bool:
+    """Whether a file under the root is test code, which does not decide what the project compiles."""
+    *folders, name = path.relative_to(root).parts
+    is_test_name = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return is_test_name or "tests" in folders or "test" in folders
+
+
+def project_files(root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]:
+    """All non-test files under the config root: those that `--assume-compiled auto` looks at for entries."""
+    return tuple(path for path in python_files([root], root, exclude) if not is_test(path, root))
+
+
+Ignore = tuple[Path, pathspec.GitIgnoreSpec]
+"""A folder and the patterns of its .gitignore."""
+
+
+def _walk(folder: Path, root: Path, excluded: pathspec.GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return  # nobody named it: a database's or container's folder, say
+    ignores = (*ignores, *_ignores_in(folder))
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            path = Path(entry.path)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and not (entry.name.endswith(".py") and entry.is_file()):
+                continue
+            if _ignored(path, is_folder, ignores) or _excluded(path, is_folder, root, excluded):
+                continue
+            if not is_folder:
+                yield path
+            elif not _skipped(entry):
+                yield from _walk(path, root, excluded, ignores)
+
+
+def _skipped(folder: os.DirEntry[str]) -> bool:
+    return folder.name.startswith(".") or folder.name in SKIPPED or Path(folder.path, "pyvenv.cfg").exists()
+
+
+def _ignored(path: Path, is_folder: bool, ignores: tuple[Ignore, ...]) -> bool:
+    """The deepest .gitignore that says anything about the path decides."""
+    for folder, spec in reversed(ignores):
+        verdict = spec.check_file(_relative(path, folder, is_folder)).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _excluded(path: Path, is_folder: bool, root: Path, excluded: pathspec.GitIgnoreSpec) -> bool:
+    return path.is_relative_to(root) and excluded.match_file(_relative(path, root, is_folder))
+
+
+def _relative(path: Path, folder: Path, is_folder: bool) -> str:
+    return path.relative_to(folder).as_posix() + ("/" if is_folder else "")
+
+
+def _ignores_above(folder: Path, root: Path) -> Iterator[Ignore]:
+    """The .gitignore files from the repository's top, or else the root, down to the folder's parent."""
+    above: list[Path] = []
+    for parent in (folder, *folder.parents):
+        above.append(parent)
+        if (parent / ".git").exists() or parent == root:
+            break
+    else:
+        return
+    for parent in reversed(above[1:]):
+        yield from _ignores_in(parent)
+
+
+def _ignores_in(folder: Path) -> Iterator[Ignore]:
+    file = folder / ".gitignore"
+    if file.is_file():
+        yield folder, _spec(file.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _spec(patterns: Iterable[str]) -> pathspec.GitIgnoreSpec:
+    # Git ignores these two incomplete patterns, pathspec rejects them.
+    return pathspec.GitIgnoreSpec.from_lines(line for line in patterns if line.strip() not in ("!", "\\"))
