@@ -106,6 +106,9 @@ def load(paths: tuple[Path, ...], known_codes: frozenset[str], file: Path | None
 def override(config: Config, known_codes: frozenset[str], options: Mapping[str, Any]) -> Config:
     """Lay command-line options over the config; None and empty mean 'not given'."""
     given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    for name, enum in (("mode", Mode), ("assume_compiled", AssumeCompiled), ("min_confidence", Confidence)):
+        if name in given:
+            given[name] = enum(given[name])
     for name in ("select", "ignore"):
         if name in given:
             given[name] = codes(given[name], known_codes, f"--{name}")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pathspec
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv", "__pycache__"})
 """Folders never walked into, beside hidden ones and whatever holds a virtual environment."""
@@ -15,7 +18,6 @@ SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv", "
 
 def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]:
     """The .py files at or below the paths, absolute and sorted; a file named outright is always taken."""
-    excluded = _spec(exclude)
     found: set[Path] = set()
     for path in paths:
         absolute = lexically_absolute(path)
@@ -24,7 +26,7 @@ def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = (
         if absolute.is_file():
             found.add(absolute)
         elif absolute.is_dir():
-            found.update(_walk(absolute, root, excluded, tuple(_ignores_above(absolute, root))))
+            found.update(_walk(absolute, root, _spec(exclude), tuple(_ignores_above(absolute, root))))
         else:
             raise click.UsageError(f"{path}: there is no such file or folder")
     return tuple(sorted(found))
@@ -47,11 +49,11 @@ def project_files(root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]
     return tuple(path for path in python_files([root], root, exclude) if not is_test(path, root))
 
 
-Ignore = tuple[Path, pathspec.GitIgnoreSpec]
+Ignore = tuple[Path, "GitIgnoreSpec"]
 """A folder and the patterns of its .gitignore."""
 
 
-def _walk(folder: Path, root: Path, excluded: pathspec.GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
+def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
     if not os.access(folder, os.R_OK | os.X_OK):
         return  # nobody named it: a database's or container's folder, say
     ignores = (*ignores, *_ignores_in(folder))
@@ -82,7 +84,7 @@ def _ignored(path: Path, is_folder: bool, ignores: tuple[Ignore, ...]) -> bool:
     return False
 
 
-def _excluded(path: Path, is_folder: bool, root: Path, excluded: pathspec.GitIgnoreSpec) -> bool:
+def _excluded(path: Path, is_folder: bool, root: Path, excluded: GitIgnoreSpec) -> bool:
     return path.is_relative_to(root) and excluded.match_file(_relative(path, root, is_folder))
 
 
@@ -109,6 +111,9 @@ def _ignores_in(folder: Path) -> Iterator[Ignore]:
         yield folder, _spec(file.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
-def _spec(patterns: Iterable[str]) -> pathspec.GitIgnoreSpec:
+def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+    # Imported here because it takes longer than all else that checking a file named outright needs.
+    from pathspec import GitIgnoreSpec
+
     # Git ignores these two incomplete patterns, pathspec rejects them.
-    return pathspec.GitIgnoreSpec.from_lines(line for line in patterns if line.strip() not in ("!", "\\"))
+    return GitIgnoreSpec.from_lines(line for line in patterns if line.strip() not in ("!", "\\"))

@@ -1,0 +1,98 @@
+"""`fullgraph check`: the static half on the command line; options become a `CheckRequest`, the report becomes text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fullgraph.lint.config import AssumeCompiled, Mode, load, override
+from fullgraph.lint.discover import python_files
+from fullgraph.lint.emit import concise, text
+from fullgraph.lint.emit import json as json_output
+from fullgraph.lint.findings import CheckReport, Confidence, Severity
+from fullgraph.lint.request import CheckRequest
+from fullgraph.lint.target import resolve
+from fullgraph.rules import load as load_rules
+
+FORMATS = ("text", "concise", "json")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("--entry", multiple=True, metavar="PATH::QUALNAME", help="Take this function for compiled. Repeatable.")
+@click.option(
+    "--assume-compiled",
+    type=click.Choice([choice.value for choice in AssumeCompiled]),
+    help="What to take for compiled beside the compile calls found. auto (default): every nn.Module.forward if the "
+    "project has no compile call at all.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    help="Judge by this mode instead of what the compile call says.",
+)
+@click.option("--target-torch", metavar="VERSION", help="Judge by this torch version, such as 2.13.")
+@click.option(
+    "--select", multiple=True, metavar="CODES", help="Report only these rules: codes or prefixes, with commas."
+)
+@click.option("--ignore", multiple=True, metavar="CODES", help="Leave these rules out.")
+@click.option(
+    "--min-confidence",
+    type=click.Choice([level.value for level in Confidence]),
+    help="Leave out what is less sure (default: likely).",
+)
+@click.option("--notes", is_flag=True, help="Show notes too; they never change the exit code.")
+@click.option("--first-party", multiple=True, metavar="NAME|PATH", help="Trace into this package too. Repeatable.")
+@click.option("--include-libraries", is_flag=True, help="Report findings in installed libraries too.")
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+def check(paths: tuple[Path, ...], output_format: str, config_file: Path | None, no_cache: bool, **options: Any) -> int:
+    """Say where compiling the Python files in PATH (default: here) will break graphs, recompile or freeze values.
+
+    Nothing is imported or run. Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an internal error.
+    """
+    from fullgraph.lint import engine
+
+    request = build_request(paths, config_file, use_cache=not no_cache, **options)
+    report = engine.check(request)
+    for remark in report.remarks:
+        click.echo(f"fullgraph: {remark}", err=True)
+    # click strips the styles by itself when stdout is no terminal.
+    click.echo(
+        render(report, output_format, request.config.notes),
+        nl=False,
+        color=False if os.environ.get("NO_COLOR") else None,
+    )
+    return exit_code(report)
+
+
+def build_request(paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, **options: Any) -> CheckRequest:
+    """The request that command-line options and the nearest config file amount to."""
+    paths = paths or (Path(),)
+    known_codes = frozenset(load_rules())
+    config = override(load(paths, known_codes, config_file), known_codes, options)
+    target = resolve(config.target_torch, config.root)
+    return CheckRequest(
+        files=python_files(paths, config.root, config.exclude),
+        config=config,
+        torch=target.torch,
+        remarks=(target.remark,) if target.remark else (),
+        use_cache=use_cache,
+    )
+
+
+def render(report: CheckReport, output_format: str, notes: bool) -> str:
+    match output_format:
+        case "json":
+            return json_output.render(report)
+        case "concise":
+            return concise.render(report, notes)
+    return text.render(report, notes)
+
+
+def exit_code(report: CheckReport) -> int:
+    return int(any(finding.severity is not Severity.NOTE for finding in report.findings))

@@ -1,0 +1,28 @@
+"""The report as one line a finding, for editors and grep: `path:line:column: CODE [confidence] message`."""
+
+from __future__ import annotations
+
+import click
+
+from ..findings import CheckReport, Finding, Severity
+
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
+
+
+def render(report: CheckReport, notes: bool) -> str:
+    """One styled line for each finding; notes only when asked for."""
+    return "".join(f"{headline(finding)}\n" for finding in shown(report, notes))
+
+
+def shown(report: CheckReport, notes: bool) -> list[Finding]:
+    """The findings that people want to see."""
+    return [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
+
+
+def headline(finding: Finding) -> str:
+    """Columns count from 1 here, as editors expect; a severity that is not the usual one is named."""
+    span, severity = finding.span, finding.severity
+    place = click.style(f"{span.path}:{span.line}:{span.column + 1}:", bold=True)
+    code = click.style(finding.code, fg=COLOURS[severity], bold=True)
+    named = "" if severity is Severity.WARNING else f"{severity.value}: "
+    return f"{place} {code} [{finding.confidence.value}] {named}{finding.message}"

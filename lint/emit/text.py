@@ -1,0 +1,166 @@
+"""The report for people: each finding with its source underlined, why the line is traced and what to do about it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from ..findings import CheckReport, Entry, Finding, Span
+from .concise import COLOURS, headline, shown
+
+WIDTH = 120
+"""Cells of source shown of one line; a longer line is cut around the span."""
+LINES = 4
+"""Lines shown of one span."""
+
+HOW = {
+    "decorator": "decorated with torch.compile",
+    "call": "passed to torch.compile",
+    "assumed": "assumed to be compiled",
+    "option": "named by --entry",
+}
+
+
+def render(report: CheckReport, notes: bool) -> str:
+    """The findings, a hint and a summary line; styled, so that the caller decides about colour when it echoes."""
+    return "\n".join(_blocks(report, notes)) + "\n"
+
+
+def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
+    read = cache(_lines_of)
+    findings = shown(report, notes)
+    for finding in findings:
+        yield (
+            "\n".join([headline(finding), *_source(finding, read(finding.span.path)), *_details(finding, report)])
+            + "\n"
+        )
+    if findings:
+        worst = min(findings, key=lambda finding: (list(COLOURS).index(finding.severity), finding.sort_key))
+        yield f"`fullgraph rules explain {worst.code}` says more about a rule."
+    yield _summary(report, findings)
+
+
+def _lines_of(path: str) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []  # changed under our hands, or standard input; the finding stands without its source
+    return text.split("\n")
+
+
+def _source(finding: Finding, lines: list[str]) -> Iterator[str]:
+    span = finding.span
+    numbers = range(span.line, min(span.end_line, span.line + LINES - 1, len(lines)) + 1)
+    if not numbers:
+        return
+    margin = len(str(numbers[-1]))
+    bar = click.style("|", fg="cyan")
+    yield f"{'':{margin}} {bar}"
+    for number in numbers:
+        text, marks = _underlined(lines[number - 1], number, span)
+        yield f"{click.style(f'{number:>{margin}}', fg='cyan')} {bar} {text}".rstrip()
+        if marks.strip():
+            yield f"{'':{margin}} {bar} {click.style(marks, fg=COLOURS[finding.severity], bold=True)}"
+    if numbers[-1] < span.end_line:
+        yield f"{'':{margin}} {bar} ..."
+
+
+def _underlined(line: str, number: int, span: Span) -> tuple[str, str]:
+    """A line as shown, and the row of `^` below it, both measured in terminal cells."""
+    indent = len(line) - len(line.lstrip())
+    start = span.column if number == span.line else indent
+    end = span.end_column if number == span.end_line else len(line.rstrip())
+    first, last = _window(line, start)
+    before, marked = line[first:start], line[start : min(end, last)]
+    lead, tail = "…" if first else "", "…" if last < len(line) else ""
+    text = _printable(f"{lead}{line[first:last]}{tail}")
+    return text, " " * _cells(_printable(lead + before)) + "^" * max(
+        _cells(_printable(marked)), start < len(line) or number == span.line
+    )
+
+
+def _window(line: str, start: int) -> tuple[int, int]:
+    """The part of a line to show, so that `start` is in it."""
+    if _cells(_printable(line)) <= WIDTH:
+        return 0, len(line)
+    first = max(0, start - WIDTH // 3)
+    return first, min(len(line), first + WIDTH)
+
+
+def _printable(text: str) -> str:
+    """Tabs become four spaces; control characters, which could move the cursor, become a replacement character."""
+    return "".join(character if character.isprintable() else "�" for character in text.replace("\t", "    "))
+
+
+def _cells(text: str) -> int:
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
+    if finding.via:
+        chain = " → ".join(finding.via)
+        entry = _entry_of(finding, report.entries)
+        yield _detail("traced because", f"{chain}; {finding.via[0]} is {HOW[entry.how]}" if entry else chain)
+    if finding.root not in ("", f"{finding.span.path}:{finding.span.line}"):
+        yield _detail("root", finding.root)
+    if conditions := list(_conditions(finding)):
+        yield _detail("holds", ", ".join(conditions))
+    if finding.advice:
+        yield _detail("help", finding.advice)
+
+
+def _detail(label: str, text: str) -> str:
+    return f"  = {click.style(f'{label}:', bold=True)} {text}"
+
+
+def _entry_of(finding: Finding, entries: tuple[Entry, ...]) -> Entry | None:
+    named = [entry for entry in entries if entry.qualname == finding.via[0]]
+    return next((entry for entry in named if entry.path == finding.span.path), named[0] if named else None)
+
+
+def _conditions(finding: Finding) -> Iterator[str]:
+    match [mode for mode, outcome in finding.modes if outcome == "breaks"]:
+        case ["default"]:
+            yield "under default compile (fullgraph=True captures it)"
+        case ["fullgraph"]:
+            yield "with fullgraph=True"
+    if finding.when.training is not None:
+        yield "in training" if finding.when.training else "in evaluation"
+    yield from (f"when `{name}` is passed" for name in finding.when.given)
+    if finding.when.dtype:
+        yield f"for {finding.when.dtype}"
+
+
+def _summary(report: CheckReport, findings: list[Finding]) -> str:
+    files = len({finding.span.path for finding in findings})
+    hidden = len(report.findings) - len(findings)
+    counted = f"{_count(len(findings), 'finding')} in {files} of {_count(report.files, 'file')}"
+    text = counted if findings else f"no findings in {_count(report.files, 'file')}"
+    if hidden:
+        text += f" ({_count(hidden, 'note')} hidden, --notes shows them)"
+    return click.style(f"{text}; {_entries(report.entries)}", bold=True)
+
+
+def _entries(entries: tuple[Entry, ...]) -> str:
+    if not entries:
+        return "nothing is compiled here (name an entry with --entry, or see --assume-compiled)"
+    hows = sorted(entry.how for entry in entries)
+    if hows == ["assumed"] * len(hows):
+        return f"no compile call found: {_count(len(hows), 'function')} assumed to be compiled"
+    kinds = [how for how, _ in groupby(hows)]
+    return f"{_count(len(hows), 'entry', 'entries')} by {' and '.join(kinds)}"
+
+
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
