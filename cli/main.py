@@ -77,7 +77,7 @@ def run_command(command: click.Command, arguments: list[str]) -> int:
         return fail("interrupted")
     except Exception:
         # Python's own exit code for an uncaught exception is 1, which here means 'findings'.
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
         return fail("this is a bug in fullgraph, please report it with the traceback above")
     return code if isinstance(code, int) else 0
 

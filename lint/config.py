@@ -143,7 +143,7 @@ def _is_dotted_name(text: str) -> bool:
 
 
 def _common_folder(paths: tuple[Path, ...]) -> Path:
-    common = Path(os.path.commonpath([os.path.normpath(path.absolute()) for path in paths] or [Path.cwd()]))
+    common = Path(os.path.commonpath([os.path.normpath(path.absolute()) for path in paths] or [str(Path.cwd())]))
     return common.parent if common.is_file() else common
 
 

@@ -27,7 +27,7 @@ def _field_to_plain(field: Field[Any], value: Any) -> Any:
 
 def from_plain(cls: type[T], data: dict[str, Any]) -> T:
     """The inverse of `to_plain`; the data must fit the schema."""
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes no class for hashable
     names = {key(field): field.name for field in fields(cls)}  # type: ignore[arg-type]
     return cls(**{names[name]: _value(hints[names[name]], value) for name, value in data.items()})
 
@@ -44,7 +44,7 @@ def _value(hint: Any, data: Any) -> Any:
 
 def schema(cls: type[Any]) -> dict[str, Any]:
     """The JSON schema of `cls` as plain data; unknown keys are errors."""
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     return {
         "type": "object",
         "additionalProperties": False,

@@ -124,14 +124,13 @@ def _children(node: yaml.Node | None) -> list[tuple[Key, yaml.Node]]:
 
 
 def _line(node: yaml.Node | None, where: tuple[Key, ...]) -> int:
-    """The line on which the value at `where` begins, or the nearest value around it that exists."""
-    if node is None:
-        return 1
-    if isinstance(node, yaml.MappingNode) and where:
-        for key, child in node.value:
-            if key.value == where[0]:
-                return max(key.start_mark.line + 1, _line(child, where[1:]) if where[1:] else 0)
-    for index, child in _children(node):
-        if where and index == where[0]:
-            return _line(child, where[1:])
-    return node.start_mark.line + 1
+    """The line on which the value at `where` is written, or the nearest value around it that is."""
+    line = 1
+    while node is not None:
+        line = max(line, int(node.start_mark.line) + 1)
+        if not where:
+            break
+        if isinstance(node, yaml.MappingNode):
+            line = max((key.start_mark.line + 1 for key, _ in node.value if key.value == where[0]), default=line)
+        node, where = dict(_children(node)).get(where[0]), where[1:]
+    return line

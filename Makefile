@@ -1,0 +1,35 @@
+# Every target makes .venv by itself and installs what it needs: `make demo` and `make test` are all there is to type.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.cli
+
+.PHONY: demo test check bench generate clean
+
+demo: $(INSTALLED)  ## check and verify the examples
+	$(BIN)/python examples/demo.py
+
+test: $(INSTALLED)  ## all tests, the slow ones and those that need torch included
+	$(BIN)/python -m pytest
+
+check: $(INSTALLED)  ## lint, types of the installed package, generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tools/generate.py --check
+	$(BIN)/python tools/typecheck.py $(PACKAGES)
+
+bench: $(INSTALLED)  ## time the static half
+	$(BIN)/python bench/lint.py
+
+generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
+	$(BIN)/python tools/generate.py
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[jit,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
