@@ -62,11 +62,12 @@ def run_command(command: click.Command, arguments: list[str]) -> int:
     import click
 
     try:
-        code = command.main(arguments, prog_name=f"fullgraph {command.name}", standalone_mode=False)
+        # Not `command.main`: it exits with 1, which here means 'findings', when the reader of stdout has gone.
+        with command.make_context(f"fullgraph {command.name}", arguments) as context:
+            code = command.invoke(context)
         sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 2
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except click.ClickException as error:
         return fail(error.format_message())
     except BrokenPipeError:

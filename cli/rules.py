@@ -10,7 +10,7 @@ from fullgraph.rules import load
 from fullgraph.rules.page import page
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def rules() -> None:
     """List the rules and explain them."""
 

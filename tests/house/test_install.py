@@ -61,7 +61,7 @@ def bare_python(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=True)
     python = folder / "bin/python"
-    succeed(python, "-m", "pip", "install", "--quiet", f"fullgraph @ git+file://{clone}", cwd=folder)
+    succeed(python, "-m", "pip", "install", "--quiet", f"git+file://{clone}", cwd=folder)
     return python
 
 
