@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import tokenize
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 
@@ -47,10 +50,14 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
 
 def _lines_of(path: str) -> list[str]:
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        data = Path(path).read_bytes()
     except OSError:
         return []  # changed under our hands, or standard input; the finding stands without its source
-    return text.split("\n")
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8"  # the finding may well be about this
+    return re.split("\r\n|\r|\n", data.decode(encoding, errors="replace"))
 
 
 def _source(finding: Finding, lines: list[str]) -> Iterator[str]:

@@ -1,0 +1,172 @@
+"""`fullgraph check` as people run it: real files, a real process, what is printed and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BREAKS = """\
+import torch
+
+@torch.compile
+def scale(x):
+    s = x.sum().item()
+    return x * s
+"""
+CLEAN = BREAKS.replace("x.sum().item()", "x.sum()")
+
+
+def check(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fullgraph.cli", "check", "--no-cache", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+
+
+def findings(*arguments: str) -> list[dict[str, Any]]:
+    done = check("--output-format", "json", *arguments)
+    assert done.returncode in (0, 1), done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("m.py").write_text(BREAKS)
+    return tmp_path
+
+
+def test_a_finding_shows_its_source_and_exits_with_1() -> None:
+    done = check("m.py")
+    assert done.returncode == 1
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("m.py:5:9: FG201 [certain] ")
+    assert lines[2:4] == ["5 |     s = x.sum().item()", "  |         ^^^^^^^^^^^^^^"]
+    assert lines[-1].startswith("1 finding in 1 of 1 file; 1 entry by decorator")
+
+
+def test_clean_code_exits_with_0() -> None:
+    Path("m.py").write_text(CLEAN)
+    done = check()
+    assert (done.returncode, done.stdout) == (0, "no findings in 1 file; 1 entry by decorator\n")
+
+
+def test_output_is_plain_unless_on_a_terminal() -> None:
+    assert "\x1b" not in check("m.py").stdout
+    assert "\x1b" not in check("m.py", NO_COLOR="1").stdout
+
+
+def test_json_columns_count_code_points_from_0() -> None:
+    Path("m.py").write_text(BREAKS.replace("s = x", "é = '漢'; s = x"))
+    (finding,) = findings("m.py")
+    assert (finding["line"], finding["column"], finding["end_column"]) == (5, 17, 31)
+
+
+@pytest.mark.parametrize("comment", ["# fullgraph: ignore", "# fullgraph: ignore[FG201]", "# noqa: FG201"])
+def test_a_suppressed_finding_is_gone(comment: str) -> None:
+    Path("m.py").write_text(BREAKS.replace(".item()", f".item()  {comment}"))
+    assert findings("m.py") == []
+
+
+def test_selection_and_ignores() -> None:
+    assert findings("m.py", "--ignore", "FG2") == []
+    assert len(findings("m.py", "--select", "FG201")) == 1
+
+
+def test_ignores_per_file_come_from_the_config() -> None:
+    Path("pyproject.toml").write_text("[tool.fullgraph.per-file-ignores]\n'm.py' = ['FG201']\n")
+    assert findings("m.py") == []
+
+
+def test_the_mode_decides() -> None:
+    assert findings("m.py", "--mode", "fullgraph") == []
+
+
+def test_paths_are_relative_to_the_working_directory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    assert [finding["path"] for finding in findings("../m.py")] == ["../m.py"]
+    assert [finding["path"] for finding in findings(str(folder / "m.py"))] == ["../m.py"]
+
+
+def test_entries_named_on_the_command_line(folder: Path) -> None:
+    Path("plain.py").write_text(BREAKS.replace("@torch.compile\n", ""))
+    assert [finding["path"] for finding in findings("plain.py", "--entry", "plain.py::scale")] == ["plain.py"]
+    assert check("plain.py", "--assume-compiled", "none").stdout.startswith("no findings in 1 file; ")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(b"import torch\nx = (\n", None), (b"import torch\nx = '\xff'\n", None), (b"import torch\n\0", None)],
+    ids=["syntax error", "not UTF-8", "null byte"],
+)
+def test_a_file_that_is_no_python_is_a_finding_and_the_others_are_checked(content: bytes, line: None) -> None:
+    Path("bad.py").write_bytes(content)
+    done = check("--output-format", "json")
+    assert done.returncode == 1, done.stderr
+    assert [(found["path"], found["code"]) for found in json.loads(done.stdout)["findings"]] == [
+        ("bad.py", "FG901"),
+        ("m.py", "FG201"),
+    ]
+    assert "bad.py:" in check("bad.py").stdout
+
+
+def test_a_declared_encoding_is_respected() -> None:
+    Path("m.py").write_bytes(
+        b"# -*- coding: latin-1 -*-\n" + BREAKS.replace("s =", "# \xe9\n    s =").encode("latin-1")
+    )
+    assert [(found["code"], found["line"]) for found in findings("m.py")] == [("FG201", 7)]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_not_move_findings() -> None:
+    Path("m.py").write_bytes(b"\xef\xbb\xbf" + BREAKS.replace("\n", "\r\n").encode())
+    (finding,) = findings("m.py")
+    assert (finding["line"], finding["column"]) == (5, 8)
+    assert "5 |     s = x.sum().item()\n" in check("m.py").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.py"], "fullgraph: nowhere.py: there is no such file or folder\n"),
+        (["--select", "FG777"], "fullgraph: --select: no rule has the code or prefix 'FG777'; "),
+        (["--entry", "m.py::nothing"], "fullgraph: "),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
+    done = check(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unreadable_file_is_one_line_and_exit_code_2() -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    Path("m.py").chmod(0)
+    done = check("m.py")
+    assert (done.returncode, done.stderr) == (2, "fullgraph: m.py: no permission to read it\n")
+
+
+def test_the_output_can_be_cut_short() -> None:
+    Path("m.py").write_text(BREAKS + "".join(BREAKS.replace("scale", f"scale{n}") for n in range(500)))
+    command = f"{sys.executable} -m fullgraph.cli check --no-cache m.py | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stdout.startswith("m.py:5:9:")
+    assert (done.stderr, done.returncode) == ("", 2)
+
+
+def test_an_empty_folder_is_clean(folder: Path) -> None:
+    Path("m.py").unlink()
+    assert check().returncode == 0
+
+
+def test_a_file_without_torch_is_clean() -> None:
+    Path("m.py").write_text("print(1)\n")
+    assert check("m.py").returncode == 0
