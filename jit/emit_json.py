@@ -1,0 +1,60 @@
+"""The reports of all targets as JSON, schema `fullgraph.verify/1`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fullgraph.lint.emit.json import finding_as_json
+
+from .events import Break, Observation, Recompile
+from .verify import Judged, TargetReport
+
+
+def render(reports: Sequence[TargetReport]) -> str:
+    torch = next((report.observation.torch for report in reports), "")
+    document = {"schema": "fullgraph.verify/1", "torch": torch, "targets": [_target(report) for report in reports]}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _target(report: TargetReport) -> dict[str, Any]:
+    seen = report.observation
+    return {
+        "target": seen.target,
+        "status": seen.status.value,
+        "detail": seen.detail,
+        "breaks": [_break(item) for item in seen.breaks],
+        "recompiles": [_recompile(item) for item in sorted(seen.recompiles, key=_recompile_key)],
+        "frames": [asdict(item) for item in sorted(seen.frames, key=lambda item: (item.path, item.line, item.id))],
+        "graphs": _graphs(seen),
+        "errors": [asdict(item) for item in seen.failures],
+        "findings": [_judged(item) for item in report.judged],
+        "unpredicted": [_break(item) for item in report.unpredicted],
+    }
+
+
+def _break(item: Break) -> dict[str, Any]:
+    fields = asdict(item)
+    del fields["number"]
+    return fields
+
+
+def _recompile(item: Recompile) -> dict[str, Any]:
+    return asdict(item)
+
+
+def _recompile_key(item: Recompile) -> tuple[str, int, int, int]:
+    frame, _, number = item.frame.partition("/")
+    return item.path, item.line, int(frame), int(number)
+
+
+def _graphs(seen: Observation) -> list[dict[str, Any]]:
+    # The backends that are not ours run every operator as torch does: eagerly, and with nothing to compare.
+    own = {"mlir_ops": 0, "max_abs_error": None}
+    return [{**asdict(item), "eager_ops": item.ops, **own} for item in seen.graphs]
+
+
+def _judged(item: Judged) -> dict[str, Any]:
+    return {**finding_as_json(item.finding), "verdict": item.verdict.value, "evidence": item.evidence}

@@ -1,0 +1,96 @@
+"""The reports of all targets for people: findings with their verdicts, what nobody had predicted, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from fullgraph.lint.findings import Severity, Verdict
+
+from .events import Break, BreakKind, Recompile, Status
+from .verify import Judged, TargetReport
+
+WIDTH = 120
+SHOWN = 20
+"""Lines of one kind shown for a target; JSON has them all."""
+COLOURS = {Verdict.CONFIRMED: "red", Verdict.REFUTED: "green", Verdict.NOT_REACHED: "yellow"}
+COLUMNS = ("findings", "confirmed", "refuted", "not reached", "unpredicted", "breaks", "recompiles")
+
+
+def render(reports: Sequence[TargetReport], notes: bool) -> str:
+    """Styled; the caller decides about colour when it echoes."""
+    return "\n".join([*(line for report in reports for line in _target(report, notes)), *_table(reports)]) + "\n"
+
+
+def _target(report: TargetReport, notes: bool) -> Iterator[str]:
+    seen = report.observation
+    graphs = sum(frame.graphs for frame in seen.frames)
+    ops = sum(graph.ops for graph in seen.graphs)
+    yield click.style(seen.target, bold=True) + f": {_count(graphs, 'graph')}, {_count(ops, 'operator')}"
+    if seen.status is not Status.OK:
+        yield _line(seen.status.value, "red", seen.detail or "")
+    yield from _capped(_finding(item) for item in report.judged if notes or item.finding.severity is not Severity.NOTE)
+    yield from _capped(_unpredicted(item) for item in report.unpredicted)
+    yield from _capped(_recompiling(items) for items in report.recompiling)
+    for failure in seen.failures:
+        yield _line("error", "red", f"{failure.path}:{failure.line}: {failure.kind}: {failure.reason}")
+    yield ""
+
+
+def _capped(lines: Iterator[str]) -> Iterator[str]:
+    every = list(lines)
+    yield from every[:SHOWN]
+    if len(every) > SHOWN:
+        yield _line("", "", f"and {len(every) - SHOWN} more; --output-format json shows all")
+
+
+def _line(label: str, colour: str, text: str) -> str:
+    room = WIDTH - 15
+    cut = text if len(text) <= room else text[: room - 1] + "…"
+    return f"  {click.style(f'{label:<12}', fg=colour or None)} {cut}"
+
+
+def _finding(item: Judged) -> str:
+    span = item.finding.span
+    label = item.verdict.value.replace("-", " ")
+    place = f"{span.path}:{span.line}:{span.column + 1}: {item.finding.code}"
+    return _line(label, COLOURS[item.verdict], f"{place} ({item.evidence}) {item.finding.message}")
+
+
+def _unpredicted(item: Break) -> str:
+    skips = ", the whole frame runs eagerly" if item.kind is BreakKind.SKIPPED_FRAME else ""
+    times = f", {item.count} times" if item.count > 1 else ""
+    cause = f" after {item.root_gb}" if item.root_gb and item.root_gb != item.gb else ""
+    inside = f" in {item.root}" if item.in_library else ""
+    place = f"{item.path}:{item.line}:{item.column + 1}: {item.gb or 'no GB id'}{cause}"
+    return _line("unpredicted", "magenta", f"{place} {item.gb_type}{inside}{skips}{times}")
+
+
+def _recompiling(items: Sequence[Recompile]) -> str:
+    first, last = items[0], items[-1]
+    limit = ", then the limit: it runs eagerly from there" if any(item.limit_hit for item in items) else ""
+    guard = f"; last failed guard: {last.failed_guards[-1]}" if last.failed_guards else ""
+    text = f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}{guard}"
+    return _line("recompiled", "magenta", text)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _table(reports: Sequence[TargetReport]) -> Iterator[str]:
+    width = max([6, *(len(report.observation.target) for report in reports)])
+    status = max([6, *(len(report.observation.status.value) for report in reports)])
+    yield click.style(f"{'target':<{width}}  {'status':<{status}}  {'  '.join(COLUMNS)}", bold=True)
+    for report in reports:
+        seen = report.observation
+        numbers = (
+            len(report.judged),
+            *(report.count(verdict) for verdict in Verdict),
+            len(report.unpredicted),
+            len(seen.breaks),
+            len(seen.recompiles),
+        )
+        cells = (f"{number:>{len(name)}}" for name, number in zip(COLUMNS, numbers, strict=True))
+        yield f"{seen.target:<{width}}  {seen.status.value:<{status}}  {'  '.join(cells)}"

@@ -1,0 +1,218 @@
+"""The dynamic half's data model: what Dynamo was seen to do. Imports nothing of ours and never imports torch.
+
+Lines count from 1, columns from 0 in code points; paths use `/`, relative inside the working directory, else absolute.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+
+class BreakKind(str, Enum):
+    """A graph break leaves the graphs before and after it; a skipped frame leaves none."""
+
+    GRAPH_BREAK = "graph-break"
+    SKIPPED_FRAME = "skipped-frame"
+
+
+class Status(str, Enum):
+    """How a target ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """The program raised, or asked to exit with an error."""
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    """The process ended without saying so: a signal, `os._exit`."""
+    NOTHING_COMPILED = "nothing-compiled"
+
+
+class CallSite(NamedTuple):
+    """One level of a user's call stack."""
+
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Tracing stopped at a line of the user's."""
+
+    number: int
+    """Events with one number are one event, the later one better informed."""
+    kind: BreakKind
+    path: str
+    """The innermost first-party call; the place of the cause itself may be a library's, see `root`."""
+    line: int
+    column: int
+    end_column: int
+    """0 where the interpreter does not know the columns."""
+    function: str
+    reason: str
+    gb: str | None
+    gb_type: str
+    root: str
+    """`path:line` where tracing really stopped."""
+    root_gb: str | None
+    """Differs from `gb` where this break was raised while handling another one."""
+    stack: tuple[CallSite, ...] = ()
+    """The first-party calls that lead here, outermost first, without the innermost."""
+    hints: tuple[str, ...] = ()
+    in_library: bool = False
+    count: int = 1
+
+    @property
+    def site(self) -> tuple[str, int, str]:
+        return (self.path, self.line, self.gb or self.gb_type)
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        return (self.path, self.line, self.column, self.gb or "", self.kind.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """A function was compiled again because no compiled version of it admits the new arguments."""
+
+    frame: str
+    path: str
+    line: int
+    function: str
+    failed_guards: tuple[str, ...]
+    guard_sites: tuple[CallSite, ...] = ()
+    """Where the failed guards were made, as far as Dynamo says."""
+    limit_hit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that Dynamo compiled."""
+
+    id: str
+    path: str
+    line: int
+    function: str
+    graphs: int
+    ops: int
+    compile_s: float
+    guards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph handed to the backend; `compile_s` is the backend's share."""
+
+    frame: str
+    ops: int
+    compile_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """A graph of the frame `frame` (an id without the recompile number) ran again: a call needed no compilation."""
+
+    frame: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Compiling raised an exception that reached the program."""
+
+    kind: str
+    path: str
+    line: int
+    function: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Lines of one function that Dynamo traced for the frame `frame` (an id without the recompile number)."""
+
+    frame: str
+    path: str
+    function: str
+    first_line: int
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The program came to its end; `error` says what was wrong, None if nothing."""
+
+    error: str | None
+
+
+Event: TypeAlias = Break | Recompile | Frame | Graph | Reuse | Failure | Traced | End
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything seen of one target."""
+
+    target: str
+    status: Status
+    detail: str | None
+    torch: str = ""
+    breaks: tuple[Break, ...] = ()
+    recompiles: tuple[Recompile, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    traced: tuple[Traced, ...] = ()
+    reused: frozenset[str] = frozenset()
+    """Frame ids without the recompile number."""
+
+
+def encode(event: Event) -> str:
+    """One event as one line of JSON."""
+    return json.dumps({"event": type(event).__name__, **asdict(event)})
+
+
+def decode(line: str) -> Event:
+    fields: dict[str, Any] = json.loads(line)
+    match fields.pop("event"):
+        case "Break":
+            return Break(**_tuples(fields) | {"kind": BreakKind(fields["kind"]), "stack": _sites(fields["stack"])})
+        case "Recompile":
+            return Recompile(**_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"])})
+        case "Frame":
+            return Frame(**_tuples(fields))
+        case "Graph":
+            return Graph(**fields)
+        case "Reuse":
+            return Reuse(**fields)
+        case "Failure":
+            return Failure(**fields)
+        case "Traced":
+            return Traced(**_tuples(fields))
+        case "End":
+            return End(**fields)
+        case other:
+            raise ValueError(f"no event is called {other!r}")
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _sites(items: Iterable[Iterable[Any]]) -> tuple[CallSite, ...]:
+    return tuple(CallSite(*item) for item in items)
+
+
+def distinct_breaks(breaks: Iterable[Break]) -> tuple[Break, ...]:
+    """One break a site, counted: Dynamo reports a break again for every caller and every recompile that meets it.
+
+    The first report says which kind it is: later ones may be of a resumed rest that has nothing left to compile.
+    """
+    latest = {item.number: item for item in breaks}
+    sites: dict[object, Break] = {}
+    for item in latest.values():
+        known = sites.get(item.site)
+        sites[item.site] = replace(known, count=known.count + 1) if known else item
+    return tuple(sorted(sites.values(), key=lambda item: item.sort_key))

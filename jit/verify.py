@@ -1,0 +1,254 @@
+"""Joins what the linter claimed with what Dynamo did: findings and events become verdicts and unpredicted breaks.
+
+What each verdict rests on:
+
+- A break, a skipped frame or a user error is *confirmed* by a break or a compile error in the same statement, or in the
+  one that the finding names as its root, if the GB id or the expression agrees. It is *refuted* if the line was traced
+  and nothing of the kind happened.
+- A recompile is *confirmed* if the function that holds the line was compiled again at least twice or met the limit. It
+  is *refuted* if not, although a compiled version was used again: a function called once shows neither.
+- A frozen value and a misplaced `torch.compile` leave no event in one run: they are *not reached*, whatever was traced.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
+
+from .events import Break, Failure, Observation, Recompile, Status
+
+BREAKS = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR)
+REPEATED = 2
+"""Recompiles of one function from which on they are more than the one that automatic dynamic shapes cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finding with its verdict and what the verdict rests on, in a few words."""
+
+    finding: Finding
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """One target: what was seen, what had been claimed, and what had not."""
+
+    observation: Observation
+    judged: tuple[Judged, ...]
+    unpredicted: tuple[Break, ...]
+    recompiling: tuple[tuple[Recompile, ...], ...]
+    """The recompiles of each function that was compiled again at least twice or met the limit."""
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(item.verdict is verdict for item in self.judged)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether something happened that is more than a note."""
+        confirmed = any(
+            item.verdict is Verdict.CONFIRMED and item.finding.severity is not Severity.NOTE for item in self.judged
+        )
+        return confirmed or bool(self.unpredicted) or bool(self.recompiling)
+
+
+def exit_code(reports: Iterable[TargetReport]) -> int:
+    """2 if some target could not be observed to its end, 1 if Dynamo broke or kept recompiling somewhere."""
+    reports = tuple(reports)
+    if any(report.observation.status is not Status.OK for report in reports):
+        return 2
+    return int(any(report.troubled for report in reports))
+
+
+def files(observation: Observation) -> frozenset[str]:
+    """First-party files that Dynamo traced or broke in."""
+    seen = observation
+    return frozenset(
+        [
+            *(item.path for item in seen.traced),
+            *(item.path for item in seen.breaks),
+            *(item.path for item in seen.failures),
+        ]
+    )
+
+
+def judge(observation: Observation, findings: Iterable[Finding], read: Callable[[str], str]) -> TargetReport:
+    """`read` gives the source of a path, for its statements."""
+    join = Join(observation, Statements(read))
+    judged = tuple(join.judged(finding) for finding in sorted(findings, key=lambda finding: finding.sort_key))
+    predicted = {
+        statement
+        for item in judged
+        if item.verdict is Verdict.CONFIRMED and item.finding.effect in BREAKS
+        for statement in join.statements_of(item.finding)
+    }
+    unpredicted = [item for item in observation.breaks if not predicted & join.statements_of_break(item)]
+    return TargetReport(observation, judged, tuple(unpredicted), tuple(map(tuple, join.recompiling.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A simple statement, or the header of a compound one."""
+
+    path: str
+    line: int
+    end_line: int
+
+
+class Statements:
+    """Finds the statement that holds a line."""
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        self._read = read
+        self._owners: dict[str, dict[int, Statement]] = {}
+
+    def at(self, path: str, line: int) -> Statement:
+        if path not in self._owners:
+            self._owners[path] = self._parse(path)
+        return self._owners[path].get(line) or Statement(path, line, line)
+
+    def _parse(self, path: str) -> dict[int, Statement]:
+        try:
+            tree = ast.parse(self._read(path))
+        except (OSError, SyntaxError, ValueError):
+            return {}  # every line is then a statement of its own
+        spans = [Statement(path, *_span(node)) for node in ast.walk(tree) if isinstance(node, HOLDERS)]
+        widest_first = sorted(spans, key=lambda span: span.line - span.end_line)
+        return {line: span for span in widest_first for line in range(span.line, span.end_line + 1)}
+
+
+HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+
+
+def _span(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> tuple[int, int]:
+    """First and last line, of the header if the node has a body."""
+    match node:
+        case ast.match_case():
+            first, last = node.pattern.lineno, node.pattern.end_lineno or node.pattern.lineno
+            body: list[ast.stmt] = node.body
+        case ast.Match():
+            return node.lineno, max(node.lineno, node.cases[0].pattern.lineno - 1)
+        case _:
+            first, last = node.lineno, node.end_lineno or node.lineno
+            body = getattr(node, "body", [])
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+            first = min([first, *(decorator.lineno for decorator in decorators)])
+    return first, max(first, _first_line(body[0]) - 1) if body else last
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+class Join:
+    """The events of one observation, ordered for looking up."""
+
+    def __init__(self, observation: Observation, statements: Statements) -> None:
+        self._observation = observation
+        self._statements = statements
+        self._breaks: dict[Statement, list[Break]] = defaultdict(list)
+        for item in observation.breaks:
+            for statement in self.statements_of_break(item):
+                self._breaks[statement].append(item)
+        self._failures: dict[Statement, Failure] = {}
+        for failure in observation.failures:
+            self._failures[statements.at(failure.path, failure.line)] = failure
+        self._frames: dict[Statement, set[str]] = defaultdict(set)
+        for traced in observation.traced:
+            for line in traced.lines:
+                self._frames[statements.at(traced.path, line)].add(traced.frame)
+        recompiles: dict[str, list[Recompile]] = defaultdict(list)
+        for recompile in observation.recompiles:
+            recompiles[recompile.frame.partition("/")[0]].append(recompile)
+        self.recompiling = {
+            frame: items
+            for frame, items in recompiles.items()
+            if len(items) >= REPEATED or any(item.limit_hit for item in items)
+        }
+
+    def statements_of(self, finding: Finding) -> set[Statement]:
+        """The finding's own statement, and the one of its root."""
+        places = {(finding.span.path, finding.span.line)}
+        path, _, line = finding.root.rpartition(":")
+        if path and line.isdecimal():
+            places.add((path, int(line)))
+        return {self._statements.at(*place) for place in places}
+
+    def statements_of_break(self, item: Break) -> set[Statement]:
+        path, _, line = item.root.rpartition(":")
+        return {self._statements.at(item.path, item.line), self._statements.at(path, int(line))}
+
+    def judged(self, finding: Finding) -> Judged:
+        match finding.effect:
+            case Effect.RECOMPILE:
+                return Judged(finding, *self._recompile(finding))
+            case Effect.FROZEN_VALUE:
+                return Judged(
+                    finding, Verdict.NOT_REACHED, "one run does not show it: the value must change between calls"
+                )
+            case Effect.PLACEMENT:
+                return Judged(finding, Verdict.NOT_REACHED, "about how torch.compile is used, which no event shows")
+            case _:
+                return Judged(finding, *self._break(finding))
+
+    def _break(self, finding: Finding) -> tuple[Verdict, str]:
+        statements = self.statements_of(finding)
+        for statement in statements:
+            if failure := self._failures.get(statement):
+                return Verdict.CONFIRMED, f"compiling raised {failure.kind}"
+        here = [item for statement in statements for item in self._breaks.get(statement, ())]
+        for item in here:
+            if {item.gb, item.root_gb} & set(finding.gb) or _overlap(item, finding) or not finding.gb:
+                return Verdict.CONFIRMED, f"{item.gb or item.gb_type}: {item.kind.value.replace('-', ' ')}"
+        if self._traced(finding):
+            return (
+                Verdict.REFUTED,
+                f"broke for another reason, {here[0].gb or here[0].gb_type}" if here else "traced whole",
+            )
+        return Verdict.NOT_REACHED, "the line was not traced"
+
+    def _recompile(self, finding: Finding) -> tuple[Verdict, str]:
+        frames = self._traced(finding)
+        for frame in sorted(frames):
+            items = self.recompiling.get(frame, [])
+            sites = [site for item in items for site in item.guard_sites]
+            if items and (not sites or any(self._same_function(finding, site.path, site.line) for site in sites)):
+                limit = ", then the limit" if any(item.limit_hit for item in items) else ""
+                return Verdict.CONFIRMED, f"compiled again {len(items)} times{limit}"
+        if not frames:
+            return Verdict.NOT_REACHED, "the line was not traced"
+        if frames & self._observation.reused:
+            return Verdict.REFUTED, "called again without compiling again and again"
+        return Verdict.NOT_REACHED, "not called often enough to show it"
+
+    def _traced(self, finding: Finding) -> set[str]:
+        """Frames for which the statement was traced."""
+        return self._frames.get(self._statements.at(finding.span.path, finding.span.line), set())
+
+    def _same_function(self, finding: Finding, path: str, line: int) -> bool:
+        def holds(traced_path: str, lines: tuple[int, ...]) -> bool:
+            return (traced_path, path) == (finding.span.path,) * 2 and {line, finding.span.line} <= set(lines)
+
+        return any(holds(traced.path, traced.lines) for traced in self._observation.traced)
+
+
+def _overlap(item: Break, finding: Finding) -> bool:
+    """Whether the expression that broke and the one that was found share text; unknown columns agree with all."""
+    if not item.end_column or item.path != finding.span.path:
+        return True
+    span = finding.span
+    return (item.line, item.column) < (span.end_line, span.end_column) and (span.line, span.column) < (
+        item.line,
+        item.end_column,
+    )
+
+
+def read_source(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
