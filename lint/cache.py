@@ -1,0 +1,66 @@
+"""Content-addressed store of IR in the user's cache folder: same bytes, tool and Python → the same entry.
+
+An entry is a BLAKE2 digest followed by `marshal` data; an entry that does not match its digest is dropped and made again, and a
+folder that cannot be written only costs time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import cast
+
+from .ir import Block
+
+FORMAT = 1
+DIGEST_SIZE = 16
+
+
+class SummaryCache:
+    """Reads and writes entries below `folder`."""
+
+    def __init__(self, folder: Path, tool_version: str) -> None:
+        self._folder = folder
+        self._salt = f"{tool_version}|{FORMAT}|{sys.version_info[:3]}|{sys.implementation.name}".encode()
+
+    def load(self, source: bytes) -> Block | None:
+        """The entry for these bytes; None where there is none or it is damaged."""
+        try:
+            data = self._path(source).read_bytes()
+        except OSError:
+            return None
+        payload = data[DIGEST_SIZE:]
+        if data[:DIGEST_SIZE] != _digest(payload):
+            return None
+        return cast(Block, marshal.loads(payload))
+
+    def store(self, source: bytes, body: Block) -> None:
+        """Write the entry atomically; a full or read-only disk is not an error."""
+        try:
+            payload = marshal.dumps(body)
+        except ValueError:  # nested deeper than marshal allows
+            return
+        path = self._path(source)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_digest(payload) + payload)
+                os.replace(temporary, path)
+            except OSError:
+                os.unlink(temporary)
+        except OSError:
+            return
+
+    def _path(self, source: bytes) -> Path:
+        key = hashlib.blake2b(source, digest_size=DIGEST_SIZE, key=self._salt[:64]).hexdigest()
+        return self._folder / key[:2] / key[2:]
+
+
+def _digest(payload: bytes) -> bytes:
+    return hashlib.blake2b(payload, digest_size=DIGEST_SIZE).digest()

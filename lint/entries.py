@@ -1,0 +1,97 @@
+"""One entry → what tracing it brings up: first with the arguments of the calls that are seen, then with any."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .facts import CallsSeen
+from .findings import Confidence
+from .interpret import calls
+from .interpret.analysis import Analysis, EntryRecord
+from .interpret.frame import Emission, Frame, Settings
+from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
+
+
+def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:
+    """The emissions of one entry; what only arguments of no visible call lead to is merely possible."""
+    target = calls.target_of(analysis, record.compiled.target)
+    if target is None:
+        return _explore_external(analysis, record, settings)
+    function, receiver = target
+    generic = calls.generic_environment(analysis, function.symbol, receiver)
+    generic = {name: _optional(name, value, function) for name, value in generic.items()}
+    seen = _seen(analysis, record, function, receiver)
+    root = Frame(analysis, record.module, None, settings, traced=True)
+    unseen = list(calls.interpret_entry(root, function, generic))
+    if not seen:
+        return unseen
+    root.declare(CallsSeen(record.span, record.compiled, _distinct(seen)))
+    joined = _joined(generic, seen)
+    visible = list(calls.interpret_entry(root, function, joined))
+    once = len(record.calls) == 1 and not record.calls[0].repeated
+    visible = [_once(emission) if once else emission for emission in visible]
+    return [*root.emissions, *visible, *(_doubted(emission) for emission in unseen)]
+
+
+def _explore_external(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:
+    """`torch.compile(nn.Sequential(...))`: the first-party modules inside are reached by calling it."""
+    root = Frame(analysis, record.module, None, settings, traced=True)
+    arguments = [seen.arguments for seen in record.calls] or [Arguments((UNKNOWN,))]
+    for each in arguments:
+        calls.call(root, record.span, known(record.compiled.target), each)
+    if record.calls:
+        positional = zip(*(each.positional for each in arguments))
+        values = tuple((str(index), tuple(dict.fromkeys(column))) for index, column in enumerate(positional))
+        root.declare(CallsSeen(record.span, record.compiled, values))
+    return root.emissions
+
+
+def _optional(name: str, value: Value, function: Function) -> Value:
+    """Mark what a parameter that may be left out was given, so that findings can say so."""
+    match value:
+        case Maybe():
+            return replace(value, origin=name)
+    return value
+
+
+def _seen(analysis: Analysis, record: EntryRecord, function: Function, receiver: Value | None) -> list[dict[str, Value]]:
+    rows: list[dict[str, Value]] = []
+    own = () if receiver is None else (receiver,)
+    for call in record.calls:
+        arguments = replace(call.arguments, positional=own + call.arguments.positional)
+        env = calls.bind_arguments(analysis, function, arguments)
+        if env is not None:
+            rows.append(env)
+    return rows
+
+
+def _joined(generic: dict[str, Value], seen: list[dict[str, Value]]) -> dict[str, Value]:
+    """Per parameter what the visible calls pass, or anything where that is unknown."""
+    joined: dict[str, Value] = {}
+    for name, anything in generic.items():
+        value = join_all([row[name] for row in seen])
+        varies = len({row[name] for row in seen}) > 1
+        if value == UNKNOWN:
+            joined[name] = anything
+        elif varies and isinstance(value, (Host, Const)):
+            joined[name] = Host(value.kind, f"argument {name}")
+        else:
+            joined[name] = value
+    return joined
+
+
+def _distinct(seen: list[dict[str, Value]]) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+    return tuple((name, tuple(dict.fromkeys(row[name] for row in seen))) for name in seen[0])
+
+
+def _doubted(emission: Emission) -> Emission:
+    return replace(emission, hit=replace(emission.hit, confidence=Confidence.POSSIBLE))
+
+
+def _once(emission: Emission) -> Emission:
+    """A compiled function that is called once can't recompile."""
+    if emission.effect.value != "recompile":
+        return emission
+    return _doubted(emission)
+
+

@@ -1,0 +1,145 @@
+"""The static half's data model: what `fullgraph check` reports. Imports nothing of ours; everything in `lint`, `jit` and `cli` may import it.
+
+Lines count from 1, columns from 0 in code points; paths are relative to the working directory and use `/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Effect(str, Enum):
+    """What happens to the compiled program."""
+
+    GRAPH_BREAK = "graph-break"
+    SKIPPED_FRAME = "skipped-frame"
+    RECOMPILE = "recompile"
+    FROZEN_VALUE = "frozen-value"
+    PLACEMENT = "placement"
+    USER_ERROR = "user-error"
+
+
+class Severity(str, Enum):
+    """`error` and `warning` set the exit code; `note` never does."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Cause(str, Enum):
+    """The three kinds of cause in PyTorch's troubleshooting guide."""
+
+    FUNDAMENTAL = "fundamental"
+    UNSUPPORTED = "unsupported"
+    USER_ERROR = "user-error"
+
+
+class Confidence(str, Enum):
+    """How much of the claim rests on assumptions about values the linter could not see."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+    @property
+    def rank(self) -> int:
+        return ("possible", "likely", "certain").index(self.value)
+
+
+class Verdict(str, Enum):
+    """What compiling said about a finding."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    NOT_REACHED = "not-reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A region of source text: lines from 1, columns from 0 in code points, the end exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of `path` from `start` to `end` (line, column) by `text`."""
+
+    path: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A suggested change; `safe` cannot change the program's meaning, `unsafe` may."""
+
+    title: str
+    safety: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """The conditions under which a finding holds; None or empty means 'always'."""
+
+    training: bool | None = None
+    given: tuple[str, ...] = ()
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One root site: a source line that will break the graph, recompile, freeze a value or fail."""
+
+    code: str
+    rule: str
+    span: Span
+    function: str
+    message: str
+    advice: str
+    effect: Effect
+    severity: Severity
+    cause: Cause | None
+    confidence: Confidence
+    modes: tuple[tuple[str, str], ...]
+    """`(mode, "breaks" | "captured")` pairs."""
+    when: When = When()
+    gb: tuple[str, ...] = ()
+    root: str = ""
+    via: tuple[str, ...] = ()
+    """Qualified names of the functions between the entry and this line, the entry first."""
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str]:
+        return (self.span.path, self.span.line, self.span.column, self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A place where compilation starts. `how` is `decorator`, `call`, `assumed` or `option`."""
+
+    path: str
+    qualname: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Everything one `fullgraph check` learned."""
+
+    torch: str
+    entries: tuple[Entry, ...]
+    findings: tuple[Finding, ...]
+    files: int = 0
+    """How many files were looked at."""
+    remarks: tuple[str, ...] = field(default=())
+    """One-line remarks for the reader, e.g. that the target torch lies outside the measured range."""

@@ -1,0 +1,72 @@
+"""What one check shares between all frames: the project, the rules, memoised calls, object attributes and the entries found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ..facts import Fact
+from ..findings import Effect
+from ..ir import Span
+from ..project import ClassSymbol, FunctionSymbol, Module, Project
+from ..torch_api import TorchApi
+from ..values import Arguments, Compiled, Instance, Value
+from .frame import Emission, Frame, Hit, Settings
+
+MAX_DEPTH = 40
+"""Calls followed into each other; deeper ones answer with their annotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCall:
+    """A call of a compiled function met while following the code around it."""
+
+    arguments: Arguments
+    repeated: bool
+    """In a loop whose passes are not known one by one."""
+
+
+@dataclass(eq=False)
+class EntryRecord:
+    """A place where compilation starts, and the calls of it that were seen."""
+
+    compiled: Compiled
+    how: str
+    module: Module
+    span: Span
+    calls: list[SeenCall] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    value: Value
+    emissions: tuple[Emission, ...]
+
+
+@dataclass(eq=False)
+class Analysis:
+    project: Project
+    api: TorchApi
+    judge: Callable[[Fact, Frame], Iterable[Hit]]
+    effect_of: Callable[[str], Effect]
+    memo: dict[object, CallResult] = field(default_factory=dict)
+    attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
+    globals: dict[tuple[str, str], Value] = field(default_factory=dict)
+    functions_active: list[FunctionSymbol] = field(default_factory=list)
+    mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
+    entries: dict[object, EntryRecord] = field(default_factory=dict)
+    calls_seen: int = 0
+    """How many calls of compiled code were met so far."""
+    driven: set[FunctionSymbol] = field(default_factory=set)
+    """Functions interpreted as callers of compiled code."""
+
+    def enter(self, compiled: Compiled, how: str, module: Module, span: Span) -> EntryRecord:
+        """Register an entry; the first place it was met names it."""
+        return self.entries.setdefault(compiled, EntryRecord(compiled, how, module, span))
+
+    def remember(self, key: object, value: Value) -> None:
+        self.memo[key] = CallResult(value, ())
+
+    def module_frame(self, module: Module, settings: Settings = Settings(), traced: bool = False) -> Frame:
+        """A frame for evaluating module-level expressions."""
+        return Frame(self, module, None, settings, traced)

@@ -1,0 +1,154 @@
+"""Operators on abstract values: constants fold, tensors absorb, sizes stay sizes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..values import (
+    UNKNOWN,
+    Const,
+    Host,
+    Mapping,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join,
+)
+
+COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+
+_FOLDS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "invert": operator.invert,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MAX_TEXT = 200
+"""Longer folded strings and huge integers are not worth keeping."""
+
+
+def fold(name: str, *operands: Const) -> Const | Host | None:
+    """The operator applied to constants; a Host of the result's type where the result is too large to keep."""
+    function = _FOLDS.get(name)
+    if function is None or any(_large(operand.value) for operand in operands):
+        return None
+    try:
+        value = function(*(operand.value for operand in operands))
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return Host(type(value).__name__) if _large(value) else Const(value)
+
+
+def _large(value: object) -> bool:
+    match value:
+        case int():
+            return abs(value) > 10**12
+        case str() | bytes():
+            return len(value) > MAX_TEXT
+    return False
+
+
+def result_of(name: str, left: Value, right: Value) -> Value:
+    """`left <name> right` for arithmetic and comparisons."""
+    match left, right:
+        case (Tensor(), _) | (_, Tensor()):
+            return _tensor_result(name, left, right)
+        case Const(), Const():
+            return fold(name, left, right) or UNKNOWN
+        case (Tuple_(items=a), Tuple_(items=b)) if name == "add":
+            return Tuple_(a + b, left.mutable)
+        case (Tuple_() | Sequence(), Tuple_() | Sequence()):
+            return Sequence(join(element_of(left), element_of(right)), "list")
+        case (Tuple_(items=(item,)), Const(value=int(times))) if name == "mul" and 0 < times <= 64:
+            return Tuple_((item,) * times, left.mutable)
+        case (Tuple_() | Sequence(), _) if name == "mul":
+            return Sequence(element_of(left), "list" if not isinstance(left, Sequence) else left.kind)
+        case (Mapping(), Mapping()) if name == "or":
+            return join(left, right)
+        case (Scalar(), _) | (_, Scalar()):
+            random = any(isinstance(v, Scalar) and v.random for v in (left, right))
+            return Scalar("float" if name == "truediv" else "", random)
+        case (SizeInt(), _) | (_, SizeInt()):
+            unbacked = any(isinstance(v, SizeInt) and v.unbacked for v in (left, right))
+            return Host("float") if name == "truediv" else SizeInt(unbacked)
+        case (Const() | Host(), Const() | Host()):
+            return _host_result(name, left, right)
+    return UNKNOWN
+
+
+def _host_result(name: str, left: Const | Host, right: Const | Host) -> Value:
+    kinds = {left.kind, right.kind}
+    origin = next((v.origin for v in (left, right) if isinstance(v, Host) and v.origin), "")
+    if "str" in kinds:
+        return Host("str", origin)
+    if name == "truediv" or "float" in kinds:
+        return Host("float", origin)
+    return Host("int" if kinds <= {"int", "bool"} else "", origin)
+
+
+def _tensor_result(name: str, left: Value, right: Value) -> Value:
+    tensors = [v for v in (left, right) if isinstance(v, Tensor)]
+    other = next((v for v in (left, right) if not isinstance(v, Tensor)), None)
+    if isinstance(other, (Mapping,)) or (isinstance(other, (Const, Host)) and other.kind == "str"):
+        return UNKNOWN
+    dtype = "bool" if name in COMPARISONS else _promoted(name, left, right)
+    sizes = _broadcast(tensors) if name != "matmul" else None
+    # a draw compared or combined with plain numbers is still a draw
+    random = all(v.random for v in tensors)
+    return Tensor(
+        dtype=dtype,
+        sizes=sizes,
+        random=random,
+        array=all(v.array for v in tensors),
+        sure=any(v.sure for v in tensors),
+        made_here=True,
+        unbacked=any(v.unbacked for v in tensors),
+    )
+
+
+def _promoted(name: str, left: Value, right: Value) -> str | None:
+    if name == "truediv":
+        return "float"
+    dtypes = {v.dtype for v in (left, right) if isinstance(v, Tensor)}
+    if None in dtypes:
+        return None
+    for dtype in ("complex", "float", "int", "bool"):
+        if dtype in dtypes:
+            scalar = next((v.kind for v in (left, right) if isinstance(v, (Const, Host))), "")
+            return "float" if scalar == "float" and dtype in ("int", "bool") else dtype
+    return None
+
+
+def _broadcast(tensors: list[Tensor]) -> tuple[int | None, ...] | None:
+    shapes = [v.sizes for v in tensors]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) != len(shapes):
+        return None
+    rank = max(map(len, known), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in known]
+    return tuple(_broadcast_size(column) for column in zip(*padded))
+
+
+def _broadcast_size(column: tuple[int | None, ...]) -> int | None:
+    sizes = {size for size in column if size != 1}
+    return 1 if not sizes else sizes.pop() if len(sizes) == 1 else None

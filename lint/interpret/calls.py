@@ -1,0 +1,390 @@
+"""Calls: first-party functions are interpreted with their arguments, everything else answers from what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..facts import DisabledCall, UserCall
+from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
+from ..project import FunctionSymbol
+from ..values import (
+    NONE,
+    UNKNOWN,
+    Arguments,
+    Bound,
+    Class,
+    Compiled,
+    Const,
+    Disabled,
+    External,
+    ExternalObject,
+    Function,
+    Host,
+    Instance,
+    Mapping,
+    Maybe,
+    Method,
+    Opaque,
+    Partial,
+    Sequence,
+    Tensor,
+    Tuple_,
+    Value,
+    join,
+    join_all,
+    known,
+)
+from . import annotations, external, library, objects, region
+from .analysis import MAX_DEPTH, Analysis, CallResult
+from .frame import Emission, Frame, Site
+
+
+def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarded: bool = False) -> Value:
+    """The value of calling `callee`, with the facts that the call brings up."""
+    match callee:
+        case Function():
+            return call_function(frame, span, callee, arguments)
+        case Bound(receiver=receiver, function=function):
+            own = replace(arguments, positional=(receiver, *arguments.positional))
+            return call_function(frame, span, function, own)
+        case External(name=name):
+            return external.call(frame, span, name, arguments, discarded)
+        case Method():
+            return library.call_method(frame, span, callee, arguments, discarded)
+        case Class():
+            return _instantiate(frame, span, callee, arguments)
+        case Instance():
+            return _call_instance(frame, span, callee, arguments)
+        case ExternalObject():
+            return external.call_object(frame, span, callee, arguments)
+        case Partial(function=function, arguments=bound):
+            return call(frame, span, function, _merged(bound, arguments))
+        case Compiled():
+            return region.call_compiled(frame, span, callee, arguments)
+        case Disabled():
+            return _call_disabled(frame, span, callee, arguments)
+        case Opaque():
+            return Tensor()
+        case Maybe(value=value):
+            return call(frame, span, value, arguments)
+    return UNKNOWN
+
+
+def _merged(bound: Arguments, arguments: Arguments) -> Arguments:
+    given = {name for name, _ in arguments.keywords}
+    return Arguments(
+        bound.positional + arguments.positional,
+        tuple(pair for pair in bound.keywords if pair[0] not in given) + arguments.keywords,
+        bound.open_ended or arguments.open_ended,
+    )
+
+
+def call_function(frame: Frame, span: Span, function: Function, arguments: Arguments) -> Value:
+    """Interpret a first-party function for these arguments, once per distinct list of them."""
+    analysis, symbol = frame.analysis, function.symbol
+    env = bind_arguments(analysis, function, arguments)
+    frame.observe(UserCall(span, symbol, arguments, env is not None))
+    if env is None:
+        return UNKNOWN
+    if symbol in analysis.functions_active or frame.depth > MAX_DEPTH:
+        return returned(analysis, symbol)
+    traced = frame.traced or frame.calls_traced
+    key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
+    result = analysis.memo.get(key)
+    if result is None:
+        seen = analysis.calls_seen
+        result = _interpret(frame, function, env, traced)
+        if analysis.calls_seen == seen:  # a function that calls compiled code is followed at each of its own calls
+            analysis.memo[key] = result
+    frame.absorb(result.emissions, Site(frame.module, frame.qualname, span))
+    return result.value
+
+
+def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> CallResult:
+    from . import statements
+
+    analysis, symbol = frame.analysis, function.symbol
+    callee = Frame(
+        analysis=analysis,
+        module=symbol.module,
+        function=symbol,
+        settings=frame.settings,
+        traced=traced,
+        env=dict(env),
+        scope=function.scope,
+        caller=frame,
+        eager=frame.eager,
+    )
+    if not traced:
+        analysis.driven.add(symbol)
+    analysis.functions_active.append(symbol)
+    try:
+        statements.run(callee, symbol.body)
+    finally:
+        analysis.functions_active.pop()
+    return CallResult(result_of(callee, symbol), tuple(callee.emissions))
+
+
+def result_of(callee: Frame, symbol: FunctionSymbol) -> Value:
+    """What the function gives back, its annotation standing in where the body does not tell."""
+    if symbol.kind == "generator":
+        return Sequence(join_all(callee.yields), "generator")
+    value = join_all([*callee.returns, *([NONE] if callee.live and callee.returns else [])])
+    if not callee.returns:
+        return NONE if callee.live else returned(callee.analysis, symbol)
+    return returned(callee.analysis, symbol) if value == UNKNOWN else value
+
+
+def returned(analysis: Analysis, symbol: FunctionSymbol) -> Value:
+    return annotations.annotated(analysis, symbol.module, symbol.returns) or UNKNOWN
+
+
+def bind_arguments(analysis: Analysis, function: Function, arguments: Arguments) -> dict[str, Value] | None:
+    """Parameters → values; None where the arguments do not fit."""
+    symbol = function.symbol
+    positional, keywords = list(arguments.positional), dict(arguments.keywords)
+    env: dict[str, Value] = {}
+    for name, kind, annotation, default in symbol.parameters:
+        if kind == VARIADIC:
+            env[name] = Sequence(UNKNOWN, "tuple") if arguments.open_ended else Tuple_(tuple(positional))
+            positional = []
+        elif kind == VARIADIC_KEYWORD:
+            env[name] = Mapping(tuple(keywords.items()), UNKNOWN if arguments.open_ended else None)
+            keywords = {}
+        elif kind == POSITIONAL and positional:
+            env[name] = _fitted(analysis, symbol, annotation, positional.pop(0))
+        elif name in keywords:
+            env[name] = _fitted(analysis, symbol, annotation, keywords.pop(name))
+        elif arguments.open_ended:
+            env[name] = annotations.annotated(analysis, symbol.module, annotation) or UNKNOWN
+        elif default is not None:
+            env[name] = _default(analysis, function, default)
+        else:
+            return None
+    return None if (positional or keywords) and not arguments.open_ended else env
+
+
+def _fitted(analysis: Analysis, symbol: FunctionSymbol, annotation: Node | None, value: Value) -> Value:
+    """The argument, or what the annotation says where the argument is unknown."""
+    if value != UNKNOWN or annotation is None:
+        return value
+    return annotations.annotated(analysis, symbol.module, annotation) or value
+
+
+def _default(analysis: Analysis, function: Function, default: Node) -> Value:
+    from . import expressions
+
+    scope = function.scope if isinstance(function.scope, Frame) else analysis.module_frame(function.symbol.module)
+    return expressions.peek(scope, default)
+
+
+def generic_environment(analysis: Analysis, symbol: FunctionSymbol, receiver: Value | None = None) -> dict[str, Value]:
+    """Parameters of a function nobody was seen calling: annotations, then how the body uses them, then defaults' types."""
+    from . import usage
+
+    env: dict[str, Value] = {}
+    tensors = usage.tensor_parameters(analysis, symbol)
+    for position, (name, kind, annotation, default) in enumerate(symbol.parameters):
+        if position == 0 and receiver is not None and kind == POSITIONAL:
+            env[name] = receiver
+            continue
+        if kind == VARIADIC:
+            env[name] = Sequence(UNKNOWN, "tuple")
+        elif kind == VARIADIC_KEYWORD:
+            env[name] = Mapping((), UNKNOWN)
+        else:
+            env[name] = _generic(analysis, symbol, name, annotation, default, name in tensors)
+    return env
+
+
+def _generic(
+    analysis: Analysis, symbol: FunctionSymbol, name: str, annotation: Node | None, default: Node | None, tensor: bool
+) -> Value:
+    hinted = annotations.annotated(analysis, symbol.module, annotation)
+    if hinted is not None:
+        optional = default is not None and default[0] == "const" and default[2] is None
+        value = join(hinted, NONE) if optional else hinted
+        return Host(value.kind, f"argument {name}") if isinstance(value, Host) else value
+    held = None if default is None else _default(analysis, Function(symbol), default)
+    if held is None or held == NONE:
+        value = Tensor(sure=False) if tensor else UNKNOWN
+        return value if held is None or value == UNKNOWN else Maybe(value)
+    if isinstance(held, Const):
+        return Host(held.kind, f"argument {name}")
+    return held
+
+
+def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
+    """The function as its decorators leave it. `property`, `staticmethod` and `classmethod` come back as themselves."""
+    from . import expressions
+
+    value: Value = Function(symbol, scope)
+    for node in reversed(symbol.decorators):
+        decorator = known(expressions.peek(frame, node))
+        match decorator:
+            case External(name="builtins.property" | "builtins.staticmethod" | "builtins.classmethod"):
+                return decorator
+            case External(name="functools.cached_property" | "torch.jit.unused_property"):
+                return External("builtins.property")
+        value = _decorate(frame, node, decorator, value)
+    return value
+
+
+def _decorate(frame: Frame, node: Node, decorator: Value, value: Value) -> Value:
+    if region.is_compile(decorator):
+        return region.compile_decorator(frame, node, decorator, value)
+    changed = external.decorate(decorator, value)
+    if changed is not None:
+        return changed
+    if isinstance(decorator, (Function, Bound)) or (isinstance(decorator, Partial)):
+        traced, frame.traced = frame.traced, False
+        wrapped = call(frame, node[1], decorator, Arguments((value,)))
+        frame.traced = traced
+        if isinstance(wrapped, (Function, Bound, Partial, Compiled, Disabled, Opaque)):
+            return wrapped
+    return value
+
+
+def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> Value:
+    analysis = frame.analysis
+    instance = Instance(cls.symbol, arguments)
+    bases = objects.resolution(analysis, cls.symbol)[1]
+    if any(base in ("enum.Enum", "enum.IntEnum", "enum.StrEnum") for base in bases):
+        return Host("", "enum")
+    if instance in analysis.attributes and not frame.traced:
+        return instance
+    analysis.attributes.setdefault(instance, {})
+    construct(frame, instance, span)
+    if "torch.Tensor" in bases:
+        return Tensor()
+    return instance
+
+
+def construct(frame: Frame, instance: Instance, span: Span | None = None) -> None:
+    """Run `__init__`, which fills the instance's attributes."""
+    from . import statements
+
+    analysis = frame.analysis
+    method = objects.find_method(analysis, instance.symbol, "__init__")
+    if method is None or method in analysis.functions_active:
+        return
+    if instance.arguments is None:
+        env: dict[str, Value] | None = generic_environment(analysis, method, instance)
+    else:
+        own = replace(instance.arguments, positional=(instance, *instance.arguments.positional))
+        env = bind_arguments(analysis, Function(method), own)
+    if env is None:
+        env = generic_environment(analysis, method, instance)
+    traced = frame.traced and span is not None
+    callee = Frame(analysis, method.module, method, frame.settings, traced, env, caller=frame, storing=True)
+    if isinstance(instance.symbol.scope, Frame):
+        callee.scope = instance.symbol.scope
+    analysis.functions_active.append(method)
+    try:
+        statements.run(callee, method.body)
+    finally:
+        analysis.functions_active.pop()
+    if span is not None:
+        frame.absorb(callee.emissions, Site(frame.module, frame.qualname, span))
+
+
+def _call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Arguments) -> Value:
+    analysis = frame.analysis
+    name = "__call__"
+    if objects.find_method(analysis, receiver.symbol, name) is None and objects.is_module(analysis, receiver.symbol):
+        name = "forward"
+    if objects.find_method(analysis, receiver.symbol, name) is not None:
+        return objects.call_method(frame, span, receiver, name, arguments)
+    bases = objects.resolution(analysis, receiver.symbol)[1]
+    made_of = receiver.arguments.positional if receiver.arguments else ()
+    for base in bases:
+        if analysis.api.is_module_class(base):
+            return external.call_object(frame, span, ExternalObject(base, made_of), arguments)
+    return UNKNOWN
+
+
+def _call_disabled(frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:
+    """A border of the region: Python runs the function, though without `recursive` its callees are traced again."""
+    frame.observe(DisabledCall(span, _name_of(callee.target), callee.recursive))
+    outside = Frame(
+        frame.analysis,
+        frame.module,
+        frame.function,
+        frame.settings,
+        traced=False,
+        caller=frame,
+        scope=frame,
+        eager=frame.eager,
+    )
+    if not callee.recursive:
+        return _call_shallow(outside, frame, span, callee, arguments)
+    return call(outside, span, callee.target, arguments)
+
+
+def _call_shallow(outside: Frame, frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:
+    """`disable(recursive=False)`: only this one function is left out."""
+    from . import statements
+
+    target = known(callee.target)
+    receiver: tuple[Value, ...] = ()
+    if isinstance(target, Bound):
+        receiver, target = (target.receiver,), target.function
+    if not isinstance(target, Function) or target.symbol in frame.analysis.functions_active:
+        return UNKNOWN
+    env = bind_arguments(frame.analysis, target, replace(arguments, positional=receiver + arguments.positional))
+    if env is None:
+        return UNKNOWN
+    symbol = target.symbol
+    inner = Frame(frame.analysis, symbol.module, symbol, frame.settings, False, env, target.scope, outside, calls_traced=True)
+    frame.analysis.functions_active.append(symbol)
+    try:
+        statements.run(inner, symbol.body)
+    finally:
+        frame.analysis.functions_active.pop()
+    frame.absorb(inner.emissions, Site(frame.module, frame.qualname, span))
+    return result_of(inner, symbol)
+
+
+def target_of(analysis: Analysis, value: Value) -> tuple[Function, Value | None] | None:
+    """The first-party function that compiling `value` traces first, and its receiver."""
+    match known(value):
+        case Function(symbol=symbol) as function:
+            return function, Instance(symbol.owner) if symbol.owner is not None else None
+        case Bound(receiver=receiver, function=function):
+            return function, receiver
+        case Instance(symbol=symbol) as receiver:
+            names = ("forward",) if objects.is_module(analysis, symbol) else ("__call__",)
+            method = objects.find_method(analysis, symbol, names[0])
+            return None if method is None else (Function(method), receiver)
+        case Partial(function=inner) | Compiled(target=inner):
+            return target_of(analysis, inner)
+    return None
+
+
+def interpret_entry(frame: Frame, function: Function, env: dict[str, Value]) -> tuple[Emission, ...]:
+    """What tracing `function` with these parameters brings up."""
+    return _interpret(frame, function, env, traced=True).emissions
+
+
+def _name_of(value: Value) -> str:
+    match value:
+        case Function(symbol=symbol) | Bound(function=Function(symbol=symbol)):
+            return symbol.qualname
+        case External(name=name):
+            return name
+    return "the function"
+
+
+def enter_context(frame: Frame, span: Span, value: Value) -> Value:
+    """What `with value as x` binds, running a first-party `__enter__` and `__exit__`."""
+    match value:
+        case Instance(symbol=symbol) if objects.find_method(frame.analysis, symbol, "__enter__") is not None:
+            entered = objects.call_method(frame, span, value, "__enter__", Arguments())
+            exit_arguments = Arguments((NONE, NONE, NONE))
+            objects.call_method(frame, span, value, "__exit__", exit_arguments)
+            return entered
+        case Sequence(kind="generator"):
+            return value.element
+        case ExternalObject():
+            return value
+    return UNKNOWN

@@ -1,0 +1,467 @@
+"""Expressions: what a value can be, and the facts that computing it brings up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..facts import Branch, Format, Index
+from ..ir import Node, Span
+from ..project import FunctionSymbol
+from ..values import (
+    NONE,
+    SIZE,
+    UNKNOWN,
+    Arguments,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Host,
+    Instance,
+    Mapping,
+    Method,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join,
+    join_all,
+    known,
+)
+from . import calls, conditions, names, objects
+from .arithmetic import fold, result_of
+from .frame import Frame
+
+
+def evaluate(frame: Frame, node: Node) -> Value:
+    return _EVALUATORS[node[0]](frame, node)
+
+
+def peek(frame: Frame, node: Node) -> Value:
+    """`evaluate` without reporting: for looking again at something already evaluated."""
+    traced, frame.traced = frame.traced, False
+    mark = len(frame.emissions)
+    try:
+        return evaluate(frame, node)
+    finally:
+        frame.traced = traced
+        del frame.emissions[mark:]
+
+
+def path_of(node: Node) -> str | None:
+    """`name` or `name.attr.attr`: what a frame keeps a refined value under."""
+    match node[0]:
+        case "name":
+            return node[2]  # type: ignore[no-any-return]
+        case "attr":
+            base = path_of(node[2])
+            return None if base is None else f"{base}.{node[3]}"
+        case "named":
+            return path_of(node[2])
+    return None
+
+
+def _name(frame: Frame, node: Node) -> Value:
+    value = frame.lookup(node[2])
+    return value if value is not None else names.global_value(frame, node)
+
+
+def _constant(frame: Frame, node: Node) -> Value:
+    return Const(node[2])
+
+
+def _attribute(frame: Frame, node: Node) -> Value:
+    path = path_of(node)
+    if path is not None and (refined := frame.lookup(path)) is not None:
+        return refined
+    receiver = known(evaluate(frame, node[2]))
+    return objects.attribute(frame, node[1], receiver, node[3])
+
+
+def call(frame: Frame, node: Node, discarded: bool = False) -> Value:
+    """A call expression; `super()` needs the frame, the rest goes by the callee's value."""
+    function = node[2]
+    if function[0] == "name" and function[2] == "super" and frame.lookup("super") is None:
+        return objects.super_of(frame, node)
+    callee = known(evaluate(frame, function))
+    arguments = arguments_of(frame, node)
+    value = calls.call(frame, node[1], callee, arguments, discarded)
+    _remember_mutation(frame, node, callee, arguments)
+    return value
+
+
+def _call(frame: Frame, node: Node) -> Value:
+    return call(frame, node)
+
+
+def arguments_of(frame: Frame, node: Node) -> Arguments:
+    positional: list[Value] = []
+    keywords: list[tuple[str, Value]] = []
+    open_ended = False
+    for argument in node[3]:
+        value = evaluate(frame, argument)
+        if argument[0] != "star":
+            positional.append(value)
+        elif isinstance(value, Tuple_):
+            positional.extend(value.items)
+        else:
+            open_ended = True
+    for name, argument in node[4]:
+        value = evaluate(frame, argument)
+        if name is not None:
+            keywords.append((name, value))
+        elif isinstance(value, Mapping) and value.rest is None:
+            keywords.extend((str(key), item) for key, item in value.items)
+        else:
+            open_ended = True
+    return Arguments(tuple(positional), tuple(keywords), open_ended)
+
+
+def _remember_mutation(frame: Frame, node: Node, callee: Value, arguments: Arguments) -> None:
+    """`xs.append(v)` and its like change what a variable holds."""
+    if not isinstance(callee, Method) or node[2][0] != "attr":
+        return
+    path = path_of(node[2][2])
+    if path is None or not arguments.positional:
+        return
+    held = callee.receiver
+    added: Value | None = None
+    match callee.name:
+        case "append" | "add" | "appendleft":
+            added = arguments.positional[-1]
+        case "extend" | "update":
+            added = element_of(known(arguments.positional[0]))
+        case "insert":
+            added = arguments.positional[-1]
+    if added is None:
+        return
+    match held:
+        case Tuple_(items=items) if not frame.loops and not frame.conditions and callee.name == "append":
+            frame.env[path] = Tuple_((*items, added), mutable=True)
+        case Tuple_(items=()):
+            frame.env[path] = Sequence(added)
+        case Tuple_() | Sequence():
+            kind = held.kind if isinstance(held, Sequence) else "list"
+            frame.env[path] = Sequence(join(element_of(held), added), kind)
+
+
+def _subscript(frame: Frame, node: Node) -> Value:
+    return subscript(frame, node, "read")
+
+
+def subscript(frame: Frame, node: Node, access: str) -> Value:
+    base = known(evaluate(frame, node[2]))
+    index = evaluate(frame, node[3])
+    frame.observe(Index(node[1], base, index, access))
+    return item_of(frame, node[1], base, index)
+
+
+def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
+    match base:
+        case Tensor():
+            return _tensor_item(base, index)
+        case Tuple_(items=items) if isinstance(index, Const) and isinstance(index.value, int):
+            return items[index.value] if -len(items) <= index.value < len(items) else UNKNOWN
+        case Tuple_() if isinstance(index, Sequence) and index.kind == "slice":
+            return Sequence(element_of(base), "list" if base.mutable else "tuple")
+        case Tuple_():
+            return element_of(base)
+        case Sequence():
+            return base if isinstance(index, Sequence) and index.kind == "slice" else base.element
+        case Mapping(items=items, rest=rest):
+            if isinstance(index, Const):
+                return dict(items).get(index.value, UNKNOWN if rest is None else rest)
+            return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
+        case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
+            return base if isinstance(index, Sequence) and index.kind == "slice" else element_of(base)
+        case ExternalObject(cls="torch.nn.ModuleDict", arguments=(Mapping() as held, *_)):
+            return item_of(frame, span, held, index)
+        case Instance():
+            return objects.call_method(frame, span, base, "__getitem__", Arguments((index,)))
+        case Host(kind="str") | Const(value=str()):
+            return Host("str")
+    return UNKNOWN
+
+
+def _tensor_item(base: Tensor, index: Value) -> Value:
+    """`x[index]`: the rank is kept only through plain integer and slice indices."""
+    mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in _index_parts(index))
+    sizes = _sizes_after(base.sizes, _index_parts(index))
+    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False)
+
+
+def _index_parts(index: Value) -> tuple[Value, ...]:
+    return index.items if isinstance(index, Tuple_) else (index,)
+
+
+def _sizes_after(sizes: tuple[int | None, ...] | None, parts: tuple[Value, ...]) -> tuple[int | None, ...] | None:
+    if sizes is None:
+        return None
+    left = list(sizes)
+    result: list[int | None] = []
+    for part in parts:
+        match part:
+            case Const(value=bool()) | Tensor() | Tuple_():
+                return None
+            case Const(value=None):
+                result.append(1)
+            case Const(value=int()) | Host(kind="int") | SizeInt() if left:
+                left.pop(0)
+            case Sequence(kind="slice") if left:
+                left.pop(0)
+                result.append(None)
+            case _:
+                return None
+    return (*result, *left)
+
+
+def _binary(frame: Frame, node: Node) -> Value:
+    return binary(frame, node[1], node[2], evaluate(frame, node[3]), evaluate(frame, node[4]))
+
+
+def binary(frame: Frame, span: Span, operator: str, left: Value, right: Value) -> Value:
+    left, right = known(left), known(right)
+    if operator == "mod" and isinstance(left, (Const, Host)) and left.kind == "str":
+        for part in _index_parts(right):
+            frame.observe(Format(span, part, "percent"))
+    return result_of(operator, left, right)
+
+
+def _unary(frame: Frame, node: Node) -> Value:
+    if node[2] == "not":
+        outcome = conditions.test(frame, node[3], "not")
+        return Host("bool") if outcome is None else Const(not outcome)
+    value = known(evaluate(frame, node[3]))
+    if isinstance(value, Const):
+        return fold(node[2], value) or UNKNOWN
+    return value
+
+
+def _comparison(frame: Frame, node: Node) -> Value:
+    operators = node[3]
+    if operators[0] in ("is", "is not") and len(operators) == 1:
+        same = conditions.test(frame, node, "compare")
+        return Host("bool") if same is None else Const(same)
+    left = evaluate(frame, node[2])
+    result: Value | None = None
+    for operator, operand in zip(operators, node[4]):
+        right = evaluate(frame, operand)
+        if result is not None and isinstance(result, Tensor):
+            frame.observe(Branch(node[1], result, "and"))  # `a < t < b` is `a < t and t < b`
+        result = _compare(frame, node[1], operator, left, right)
+        left = right
+    return UNKNOWN if result is None else result
+
+
+def _compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) -> Value:
+    left, right = known(left), known(right)
+    if operator in ("in", "not in"):
+        return _membership(frame, span, left, right, operator == "in")
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        if NONE in (left, right) or any(isinstance(v, Const) and isinstance(v.value, str) for v in (left, right)):
+            return Host("bool")
+        return result_of(operator, left, right)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return fold(operator, left, right) or Host("bool")
+    if isinstance(left, External) and isinstance(right, External):
+        return Const((left == right) == (operator == "==")) if operator in ("==", "!=") else Host("bool")
+    if isinstance(left, Scalar) or isinstance(right, Scalar):
+        return Scalar("bool")
+    return Host("bool")
+
+
+def _membership(frame: Frame, span: Span, item: Value, container: Value, positive: bool) -> Value:
+    """`item in container` compares one by one; with tensors among them Python needs their truth."""
+    if isinstance(container, Tensor):
+        frame.observe(Branch(span, container, "in"))
+        return Host("bool")
+    parts = container.items if isinstance(container, Tuple_) else (element_of(container),)
+    if isinstance(item, Tensor) and any(isinstance(part, Tensor) for part in parts):
+        frame.observe(Branch(span, item, "in"))
+    if isinstance(item, Const) and isinstance(container, Mapping) and container.rest is None:
+        return Const((item.value in dict(container.items)) == positive)
+    if isinstance(item, Const) and isinstance(container, Tuple_) and all(isinstance(p, Const) for p in container.items):
+        return Const((item in container.items) == positive)
+    return Host("bool")
+
+
+def _connective(frame: Frame, node: Node) -> Value:
+    """`a and b` as a value: every part but the last is tested."""
+    decides = node[2] == "or"
+    before, conditions_before = dict(frame.env), frame.conditions
+    values: list[Value] = []
+    for position, part in enumerate(node[3]):
+        value = evaluate(frame, part)
+        if position == len(node[3]) - 1:
+            values.append(value)
+            break
+        truth = conditions.truth(frame, part, value, node[2])
+        if truth is decides:
+            values.append(value)
+            break
+        if truth is None:
+            values.append(known(value) if decides else value)
+            frame.conditions = conditions_before + 1
+        conditions.narrow(frame, part, not decides)
+    frame.env, frame.conditions = before, conditions_before
+    return join_all(values)
+
+
+def _conditional(frame: Frame, node: Node) -> Value:
+    outcome = conditions.test(frame, node[2], "ifexp")
+    if outcome is not None:
+        return evaluate(frame, node[3] if outcome else node[4])
+    before, when = dict(frame.env), frame.when
+    frame.conditions += 1
+    conditions.narrow(frame, node[2], True)
+    taken = evaluate(frame, node[3])
+    frame.env, frame.when = dict(before), when
+    conditions.narrow(frame, node[2], False)
+    other = evaluate(frame, node[4])
+    frame.conditions -= 1
+    frame.env, frame.when = before, when
+    return join(taken, other)
+
+
+def _display(frame: Frame, node: Node) -> Value:
+    items = [evaluate(frame, item) for item in node[2]]
+    if any(item[0] == "star" for item in node[2]):
+        parts = [element_of(known(v)) if item[0] == "star" else v for item, v in zip(node[2], items)]
+        spread = [
+            part
+            for item, value in zip(node[2], items)
+            for part in (value.items if item[0] == "star" and isinstance(value, Tuple_) else (value,))
+        ]
+        if all(item[0] != "star" or isinstance(v, Tuple_) for item, v in zip(node[2], items)):
+            return Tuple_(tuple(spread), node[0] == "list")
+        return Sequence(join_all(parts), node[0])
+    if node[0] == "set":
+        return Sequence(join_all(items), "set")
+    return Tuple_(tuple(items), node[0] == "list")
+
+
+def _dict(frame: Frame, node: Node) -> Value:
+    items: dict[object, Value] = {}
+    rest: list[Value] = []
+    for key, value in zip(node[2], node[3]):
+        held = evaluate(frame, value)
+        if key is None:
+            match known(held):
+                case Mapping(items=more, rest=extra):
+                    items.update(more)
+                    rest += [] if extra is None else [extra]
+                case _:
+                    rest.append(UNKNOWN)
+            continue
+        name = evaluate(frame, key)
+        if isinstance(name, Const) and isinstance(name.value, (str, int)):
+            items[name.value] = held
+        else:
+            rest.append(held)
+    return Mapping(tuple(items.items()), join_all(rest) if rest else None)
+
+
+def _slice(frame: Frame, node: Node) -> Value:
+    bounds = [evaluate(frame, bound) for bound in node[2:5] if bound is not None]
+    for bound in bounds:
+        if isinstance(known(bound), (Tensor, Scalar)):
+            return Sequence(known(bound), "slice")
+    return Sequence(SIZE, "slice")
+
+
+def _starred(frame: Frame, node: Node) -> Value:
+    return evaluate(frame, node[2])
+
+
+def _fstring(frame: Frame, node: Node) -> Value:
+    for part in node[2]:
+        evaluate(frame, part)
+    return Host("str", "tensor text" if any(isinstance(known(peek(frame, p)), Tensor) for p in node[2]) else "")
+
+
+def _comprehension(frame: Frame, node: Node) -> Value:
+    """A comprehension is a frame of its own, and its loop one that a break can't resume in."""
+    from . import statements
+
+    inner = frame.child()
+    unrolled = _unrolled(frame, node, inner)
+    if unrolled is not None:
+        return unrolled
+    for target, iterable, tests in node[4]:
+        values = known(evaluate(inner, iterable))
+        statements.bind(inner, target, objects.iterate(frame, iterable[1], values))
+        inner.loops += 1
+        for condition in tests:
+            conditions.test(inner, condition, "comprehension")
+            conditions.narrow(inner, condition, True)
+    parts = [evaluate(inner, part) for part in node[3]]
+    frame.take(inner)
+    if node[2] == "DictComp":
+        return Mapping((), parts[1])
+    return Sequence(parts[0], {"ListComp": "list", "SetComp": "set", "GeneratorExp": "generator"}[node[2]])
+
+
+def _unrolled(frame: Frame, node: Node, inner: Frame) -> Value | None:
+    """A list built in untraced code over a few known values keeps its items apart."""
+    from . import statements
+
+    if frame.traced or node[2] == "DictComp" or len(node[4]) != 1 or node[4][0][2]:
+        return None
+    target, iterable, _ = node[4][0]
+    values = known(evaluate(frame, iterable))
+    if not isinstance(values, Tuple_) or len(values.items) > statements.UNROLL:
+        return None
+    items: list[Value] = []
+    for value in values.items:
+        statements.bind(inner, target, value)
+        items.append(evaluate(inner, node[3][0]))
+    frame.take(inner)
+    return Tuple_(tuple(items), node[2] == "ListComp")
+
+
+def _lambda(frame: Frame, node: Node) -> Value:
+    prefix = f"{frame.qualname}.<locals>." if frame.function else ""
+    return Function(FunctionSymbol(frame.module, prefix + "<lambda>", node), frame)
+
+
+def _named(frame: Frame, node: Node) -> Value:
+    value = evaluate(frame, node[3])
+    target = frame
+    while target.is_comprehension and target.scope is not None:
+        target = target.scope
+    target.env[node[2][2]] = value
+    return value
+
+
+def _yield(frame: Frame, node: Node) -> Value:
+    frame.yields.append(NONE if node[2] is None else evaluate(frame, node[2]))
+    return UNKNOWN
+
+
+_EVALUATORS: dict[str, Callable[[Frame, Node], Value]] = {
+    "name": _name,
+    "const": _constant,
+    "attr": _attribute,
+    "call": _call,
+    "sub": _subscript,
+    "bin": _binary,
+    "unary": _unary,
+    "cmp": _comparison,
+    "bool": _connective,
+    "ifexp": _conditional,
+    "tuple": _display,
+    "list": _display,
+    "set": _display,
+    "dict": _dict,
+    "slice": _slice,
+    "star": _starred,
+    "fstr": _fstring,
+    "comp": _comprehension,
+    "lambda": _lambda,
+    "named": _named,
+    "yield": _yield,
+}

@@ -1,0 +1,212 @@
+"""The state of one function being interpreted, and what is said about the lines it met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..facts import Fact
+from ..findings import Confidence, Effect, When
+from ..ir import Span
+from ..project import FunctionSymbol, Module
+from ..values import Value
+
+if TYPE_CHECKING:
+    from .analysis import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the compile call and `torch._dynamo.config` say about how an entry is traced."""
+
+    fullgraph: bool = False
+    explicit_fullgraph: bool = False
+    """The code itself asks for `fullgraph=True`."""
+    capture_scalars: bool = False
+    capture_shapes: bool = False
+    dynamic: bool | None = None
+    flags: frozenset[str] = frozenset()
+    """Other config switches, as `name=value`."""
+
+    def flag(self, name: str) -> bool:
+        return f"{name}=True" in self.flags
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A call on the way from the entry to a line."""
+
+    module: Module
+    function: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A rule's answer to a fact."""
+
+    code: str
+    span: Span
+    confidence: Confidence
+    message: str = ""
+    """What to say instead of the rule's own message."""
+    gb: tuple[str, ...] | None = None
+    note: str = ""
+    """Why this is only a note, empty where it is not."""
+    wrapped_by: str = ""
+    """The id of the break that Dynamo reports around this one, in a loop or an unknown context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A hit, with where and under which conditions it holds; `calls` leads back to the entry, innermost call first."""
+
+    hit: Hit
+    effect: Effect
+    module: Module
+    function: str
+    when: When
+    calls: tuple[Site, ...] = ()
+
+    def through(self, site: Site, when: When) -> "Emission":
+        return replace(self, calls=(*self.calls, site), when=both(when, self.when))
+
+
+def both(outer: When, inner: When) -> When:
+    """The conditions of a callee's line and of the call that leads to it."""
+    training = inner.training if outer.training is None else outer.training
+    given = tuple(dict.fromkeys(outer.given + inner.given))
+    return When(training, given, outer.dtype or inner.dtype)
+
+
+@dataclass(eq=False)
+class Frame:
+    """One function (or module body) under interpretation."""
+
+    analysis: "Analysis"
+    module: Module
+    function: FunctionSymbol | None
+    settings: Settings
+    traced: bool
+    env: dict[str, Value] = field(default_factory=dict)
+    scope: "Frame | None" = None
+    """The frame that a nested function closes over."""
+    caller: "Frame | None" = None
+    calls_traced: bool = False
+    """Whether calls from here are traced although this frame is not (`torch.compiler.disable(recursive=False)`)."""
+    live: bool = True
+    loops: int = 0
+    contexts: int = 0
+    """Enclosing `with` blocks that a graph break cannot resume in."""
+    attempts: int = 0
+    """Enclosing `try` blocks, which it can't resume in either."""
+    conditions: int = 0
+    """Enclosing branches that may not be taken."""
+    skipped: bool = False
+    """A graph break before this point makes Dynamo give up the whole frame."""
+    eager: bool = False
+    """Inside `set_stance("force_eager")`: compiled functions run uncompiled."""
+    when: When = When()
+    returns: list[Value] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    emissions: list[Emission] = field(default_factory=list)
+    twins: frozenset[tuple[str, str]] = frozenset()
+    """(rule, source) said already in a branch that excludes this one."""
+    globals: set[str] = field(default_factory=set)
+    is_comprehension: bool = False
+    storing: bool = False
+    """Inside a constructor: attribute stores define the object."""
+
+    @property
+    def qualname(self) -> str:
+        return self.function.qualname if self.function else "<module>"
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.caller is None else self.caller.depth + 1
+
+    def source(self, span: Span) -> str:
+        return self.module.source_of(span)
+
+    def lookup(self, name: str) -> Value | None:
+        """A local or enclosing variable; None where the name is not one."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.env and name not in frame.globals:
+                return frame.env[name]
+            frame = frame.scope
+        return None
+
+    def observe(self, fact: Fact) -> None:
+        """Hand a fact met in traced code to the rules."""
+        if self.traced and self.live:
+            for hit in self.analysis.judge(fact, self):
+                self._emit(hit)
+
+    def declare(self, fact: Fact) -> None:
+        """Hand over a fact that matters wherever it stands, traced or not."""
+        for hit in self.analysis.judge(fact, self):
+            self._emit(hit)
+
+    def _emit(self, hit: Hit) -> None:
+        effect = self.analysis.effect_of(hit.code)
+        if effect is Effect.GRAPH_BREAK and self.traced and not self.settings.fullgraph:
+            hit, effect = self._placed(hit, effect)
+        if (hit.code, self.source(hit.span)) in self.twins and not hit.note:
+            hit = replace(hit, note="another branch does the same; only one of them runs")
+        self.emissions.append(Emission(hit, effect, self.module, self.qualname, self.when))
+
+    def _placed(self, hit: Hit, effect: Effect) -> tuple[Hit, Effect]:
+        """What a break means here: in a loop or an unresumable block the frame is lost, and what follows is not traced."""
+        if self.skipped and not hit.note:
+            return replace(hit, note="an earlier break in a loop makes Dynamo skip this frame"), effect
+        if self.unresumable:
+            effect = Effect.SKIPPED_FRAME
+            self._lose(hit)
+            wrapping = "GB7000" if self.loops else "GB0066" if self.contexts else ""
+            hit = replace(hit, wrapped_by=wrapping)
+        return hit, effect
+
+    @property
+    def unresumable(self) -> bool:
+        return self.loops > 0 or self.contexts > 0 or self.attempts > 0
+
+    def _lose(self, hit: Hit) -> None:
+        if self.conditions == 0 and hit.confidence is not Confidence.POSSIBLE:
+            self.skipped = True
+
+    def absorb(self, emissions: Iterable[Emission], site: Site) -> None:
+        """Take over what a callee met; a break in it is a break of this frame at the call."""
+        for emission in emissions:
+            self.emissions.append(emission.through(site, self.when))
+            if self._broke(emission):
+                self._lose(emission.hit)
+
+    def take(self, inner: "Frame") -> None:
+        """Take over what a comprehension of this frame met; a break in it is a break here too."""
+        for emission in inner.emissions:
+            self.emissions.append(emission)
+            if self._broke(emission):
+                self._lose(emission.hit)
+
+    def _broke(self, emission: Emission) -> bool:
+        broke = emission.effect in (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME) and not emission.hit.note
+        return broke and self.traced and self.unresumable and not self.settings.fullgraph
+
+    def child(self) -> "Frame":
+        """A frame for a comprehension: reads this frame's variables, binds its own."""
+        return Frame(
+            analysis=self.analysis,
+            module=self.module,
+            function=self.function,
+            settings=self.settings,
+            traced=self.traced,
+            scope=self,
+            caller=self,
+            calls_traced=self.calls_traced,
+            when=self.when,
+            twins=self.twins,
+            eager=self.eager,
+            is_comprehension=True,
+        )

@@ -1,0 +1,151 @@
+"""Module-level names: what an import, a definition or an assignment at module level binds, evaluated once and on demand."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+
+from ..facts import GlobalRead
+from ..ir import Node
+from ..project import Module
+from ..values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Host,
+    ModuleRef,
+    Value,
+    element_of,
+    join,
+    known,
+)
+from .analysis import Analysis
+from .frame import Frame
+
+COUNTED = {"int", "str", "bool", "float"}
+"""Kinds of global that are guarded by value."""
+
+
+def global_value(frame: Frame, node: Node) -> Value:
+    """The value of a name that is no local; reports it where the program rebinds it while it runs."""
+    name = node[2]
+    value = value_of(frame.analysis, frame.module, name)
+    if name in frame.globals or _rebound(frame.module, name):
+        value = _widened(value, name)
+        if isinstance(value, Host) and frame.traced and name not in frame.env:
+            frame.observe(GlobalRead(node[1], name, value, frame.module))
+    return frame.env[name] if name in frame.env else value
+
+
+def _widened(value: Value, name: str) -> Value:
+    if isinstance(value, (Const, Host)) and value.kind in COUNTED:
+        return Host(value.kind, f"global {name}")
+    return value
+
+
+def value_of(analysis: Analysis, module: Module, name: str) -> Value:
+    """What `name` is in `module`: its bindings joined, else a builtin, else unknown."""
+    key = (module.path, name)
+    if key not in analysis.globals:
+        analysis.globals[key] = UNKNOWN  # a cycle of imports or assignments answers 'unknown'
+        analysis.globals[key] = _compute(analysis, module, name)
+    return analysis.globals[key]
+
+
+def _compute(analysis: Analysis, module: Module, name: str) -> Value:
+    nodes = module.bindings.get(name, ())
+    definitions = [node for node in nodes if node[0] in ("def", "class")]
+    if definitions:
+        return _definition(analysis, module, definitions[-1])
+    value: Value | None = None
+    for node in nodes:
+        bound = _bound(analysis, module, node, name)
+        value = bound if value is None else join(value, bound)
+    if value is not None:
+        return value
+    return _elsewhere(analysis, module, name)
+
+
+def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
+    for node in module.bindings.get("*", ()):
+        source = _import_base(module, node)
+        found = analysis.project.find(source, module)
+        if found is not None and name in found.bindings:
+            return value_of(analysis, found, name)
+        if found is None and analysis.api.knows(f"{source}.{name}"):
+            return External(analysis.api.canonical(f"{source}.{name}"))
+    return External(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
+
+
+def _definition(analysis: Analysis, module: Module, node: Node) -> Value:
+    from . import calls
+
+    if node[0] == "class":
+        return Class(module.classes[node[2]])
+    symbol = module.functions[node[2]]
+    return calls.decorated(analysis.module_frame(module), symbol, None)
+
+
+def _bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:
+    from . import expressions, statements
+
+    frame = analysis.module_frame(module)
+    match node[0]:
+        case "import" | "importfrom":
+            return dict(imported(analysis, module, node)).get(name, UNKNOWN)
+        case "assign":
+            value = expressions.evaluate(frame, node[3])
+            for target in node[2]:
+                statements.bind(frame, target, value)
+        case "annassign":
+            return expressions.evaluate(frame, node[4])
+        case "augassign":
+            return Host("int")
+        case "for":
+            statements.bind(frame, node[2], element_of(known(expressions.evaluate(frame, node[3]))))
+    return frame.env.get(name, UNKNOWN)
+
+
+def imported(analysis: Analysis, module: Module, node: Node) -> Iterator[tuple[str, Value]]:
+    """`(name, value)` for each name that an import statement binds."""
+    if node[0] == "import":
+        for name, alias in node[2]:
+            yield alias or name.partition(".")[0], _module(analysis, module, name if alias else name.partition(".")[0])
+        return
+    base = _import_base(module, node)
+    found = analysis.project.find(base, module)
+    for name, alias in node[4]:
+        yield alias or name, _member(analysis, module, base, found, name)
+
+
+def _import_base(module: Module, node: Node) -> str:
+    base, level = node[2], node[3]
+    if not level:
+        return base  # type: ignore[no-any-return]
+    is_package = module.path.endswith("__init__.py")
+    parts = (module.name if is_package else module.name.rpartition(".")[0]).split(".")
+    kept = parts[: len(parts) - level + 1]
+    return ".".join([*kept, base] if base else kept)
+
+
+def _module(analysis: Analysis, module: Module, dotted: str) -> Value:
+    found = analysis.project.find(dotted, module)
+    return ModuleRef(found) if found is not None else External(analysis.api.canonical(dotted))
+
+
+def _member(analysis: Analysis, module: Module, base: str, found: Module | None, name: str) -> Value:
+    if found is not None and name in found.bindings:
+        return value_of(analysis, found, name)
+    submodule = analysis.project.find(f"{base}.{name}", module)
+    if submodule is not None:
+        return ModuleRef(submodule)
+    if found is not None:
+        value = _elsewhere(analysis, found, name)
+        return UNKNOWN if isinstance(value, External) and value.name.startswith("builtins.") else value
+    return External(analysis.api.canonical(f"{base}.{name}"))
+
+
+def _rebound(module: Module, name: str) -> bool:
+    """Whether the module's own code gives the name new values while it runs."""
+    return name in module.rebound

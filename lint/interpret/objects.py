@@ -1,0 +1,395 @@
+"""Objects: attributes of instances, classes, modules, tensors and external things; methods found through the bases."""
+
+from __future__ import annotations
+
+from ..facts import Attribute
+from ..ir import Node, Span
+from ..project import ClassSymbol, FunctionSymbol
+from ..values import (
+    NONE,
+    SIZE,
+    SIZES,
+    UNKNOWN,
+    Arguments,
+    Bound,
+    Class,
+    Compiled,
+    Const,
+    Disabled,
+    External,
+    ExternalObject,
+    Function,
+    Host,
+    Instance,
+    Mapping,
+    Method,
+    ModuleRef,
+    Partial,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Super,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join,
+    known,
+)
+from . import annotations, calls, names
+from .analysis import Analysis
+from .frame import Frame
+
+MODULE = "torch.nn.Module"
+DATACLASSES = {"dataclasses.dataclass", "typing.NamedTuple", "typing.TypedDict"}
+
+
+def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
+    """`receiver.name`."""
+    match receiver:
+        case External():
+            return _external_attribute(frame, span, receiver, name)
+        case Instance():
+            return instance_attribute(frame, span, receiver, name)
+        case Tensor():
+            return tensor_attribute(frame, span, receiver, name)
+        case ModuleRef(module=module):
+            if name in module.bindings:
+                return names.value_of(frame.analysis, module, name)
+            submodule = frame.analysis.project.find(f"{module.name}.{name}", module)
+            return UNKNOWN if submodule is None else ModuleRef(submodule)
+        case Class():
+            return _class_attribute(frame, receiver, name)
+        case Super():
+            return _super_attribute(frame, span, receiver, name)
+        case Compiled(target=target) | Disabled(target=target):
+            return attribute(frame, span, known(target), name)
+        case ExternalObject():
+            return _object_attribute(frame, span, receiver, name)
+        case Const(value=None):
+            return UNKNOWN
+        case Const() | Host() | Scalar() | SizeInt():
+            return Method(receiver, name) if kind_has(receiver, name) else _scalar_attribute(receiver, name)
+        case Tuple_() | Sequence() | Mapping() | Bound() | Partial() | Method() | Function():
+            return Method(receiver, name)
+    if frame.traced and frame.analysis.api.is_tensor_only(name):
+        return Method(Tensor(sure=False), name)
+    if frame.traced and name in ("shape",):
+        return SIZES
+    return UNKNOWN
+
+
+def kind_has(value: Value, name: str) -> bool:
+    return not (isinstance(value, Host) and value.kind in ("dtype", "device", ""))
+
+
+def _scalar_attribute(receiver: Value, name: str) -> Value:
+    """`device.type`, `dtype.is_floating_point`: guarded constants."""
+    return Method(receiver, name)
+
+
+def _external_attribute(frame: Frame, span: Span, receiver: External, name: str) -> Value:
+    symbol = frame.analysis.api.canonical(f"{receiver.name}.{name}")
+    frame.observe(Attribute(span, symbol, receiver))
+    return External(symbol)
+
+
+def tensor_attribute(frame: Frame, span: Span, receiver: Tensor, name: str) -> Value:
+    """A tensor's attribute or method."""
+    prefix = "numpy.ndarray" if receiver.array else "torch.Tensor"
+    frame.observe(Attribute(span, f"{prefix}.{name}", receiver))
+    match name:
+        case "shape":
+            return _shape(receiver)
+        case "data" | "real" | "imag" | "T" | "mT" | "H" | "mH":
+            return receiver
+        case "dtype" | "device":
+            return Host(name)
+    kind = frame.analysis.api.attributes.get(name)
+    match kind:
+        case None:
+            return Method(receiver, name)
+        case "tensor":
+            return join(Tensor(), NONE)
+        case "int":
+            return Host("int") if receiver.sizes is None or name != "ndim" else Const(len(receiver.sizes))
+    return Host(kind if kind in ("bool", "str", "float") else "")
+
+
+def _shape(receiver: Tensor) -> Value:
+    if receiver.unbacked:
+        return Sequence(SizeInt(unbacked=True), "size")
+    if receiver.sizes is None:
+        return SIZES
+    return Tuple_(tuple(SIZE for _ in receiver.sizes))
+
+
+def _object_attribute(frame: Frame, span: Span, receiver: ExternalObject, name: str) -> Value:
+    frame.observe(Attribute(span, f"{receiver.cls}.{name}", receiver))
+    if receiver.cls.startswith("torch.nn."):
+        if name in ("weight", "bias", "in_proj_weight"):
+            return Tensor()
+        if name == "training":
+            return Host("bool", "training")
+        if name in ("in_features", "out_features", "num_embeddings", "embedding_dim", "p", "kernel_size", "stride", "padding"):
+            return Host("int")
+    return Method(receiver, name)
+
+
+def symbol_of(receiver: Value, name: str) -> str:
+    """The qualified name of `receiver.name` where the receiver is external, else empty."""
+    match receiver:
+        case External():
+            return f"{receiver.name}.{name}"
+        case ExternalObject():
+            return f"{receiver.cls}.{name}"
+        case Tensor():
+            return f"{'numpy.ndarray' if receiver.array else 'torch.Tensor'}.{name}"
+    return ""
+
+
+def resolution(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymbol, ...], tuple[str, ...]]:
+    """First-party classes in lookup order, and the external bases behind them."""
+    if symbol not in analysis.mro:
+        analysis.mro[symbol] = ((symbol,), ())  # a class that is its own base by mistake ends here
+        analysis.mro[symbol] = _resolve_bases(analysis, symbol)
+    return analysis.mro[symbol]
+
+
+def _resolve_bases(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymbol, ...], tuple[str, ...]]:
+    from . import expressions
+
+    own: list[ClassSymbol] = [symbol]
+    external: list[str] = []
+    scope = symbol.scope if isinstance(symbol.scope, Frame) else analysis.module_frame(symbol.module)
+    for base in symbol.bases:
+        match known(expressions.peek(scope, base)):
+            case Class(symbol=parent):
+                classes, outside = resolution(analysis, parent)
+                own += [cls for cls in classes if cls not in own]
+                external += [name for name in outside if name not in external]
+            case External(name=name):
+                external.append(name)
+    return tuple(own), tuple(external)
+
+
+def is_module(analysis: Analysis, symbol: ClassSymbol) -> bool:
+    """Whether the class is an `nn.Module`."""
+    return any(name == MODULE or analysis.api.is_module_class(name) for name in resolution(analysis, symbol)[1])
+
+
+def find_method(analysis: Analysis, symbol: ClassSymbol, name: str) -> FunctionSymbol | None:
+    for cls in resolution(analysis, symbol)[0]:
+        if name in cls.methods:
+            return cls.methods[name]
+    return None
+
+
+def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) -> Value:
+    analysis = frame.analysis
+    method = find_method(analysis, receiver.symbol, name)
+    stored_value = analysis.attributes.get(receiver, {}).get(name) if frame.storing else _built(frame, receiver).get(name)
+    if stored_value is None and method is not None:
+        return _bind(frame, span, receiver, method)
+    value = stored_value if stored_value is not None else _declared(frame, receiver, name)
+    if value is None and frame.storing:
+        return UNKNOWN
+    value = _with_later_stores(frame, receiver, name, value)
+    if value is not None:
+        return value
+    return _inherited(frame, span, receiver, name)
+
+
+def _built(frame: Frame, receiver: Instance) -> dict[str, Value]:
+    """The attributes that the constructor leaves behind, by running it once for these arguments."""
+    analysis = frame.analysis
+    if receiver not in analysis.attributes:
+        analysis.attributes[receiver] = {}
+        calls.construct(frame, receiver)
+    return analysis.attributes[receiver]
+
+
+def _declared(frame: Frame, receiver: Instance, name: str) -> Value | None:
+    """A class-level attribute: assigned there, or annotated as in a dataclass."""
+    from . import expressions
+
+    for cls in resolution(frame.analysis, receiver.symbol)[0]:
+        scope = frame.analysis.module_frame(cls.module)
+        if name in cls.annotations and _is_dataclass(frame.analysis, cls):
+            return _field(frame, cls, receiver, name)
+        if name in cls.attributes:
+            value = expressions.peek(scope, cls.attributes[name][-1])
+            return Bound(receiver, value) if isinstance(value, Function) else value
+        if name in cls.annotations:
+            return annotations.annotated(frame.analysis, cls.module, cls.annotations[name])
+    return None
+
+
+def _is_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
+    from . import expressions
+
+    scope = analysis.module_frame(cls.module)
+    marks = [*cls.decorators, *cls.bases]
+    for node in marks:
+        value = expressions.peek(scope, node[2] if node[0] == "call" else node)
+        if isinstance(value, External) and value.name in DATACLASSES:
+            return True
+    return False
+
+
+def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Value | None:
+    from . import expressions
+
+    if receiver.arguments is not None:
+        position = list(cls.annotations).index(name)
+        given = receiver.arguments.get(position, name)
+        if given is not None:
+            return given
+        if name in cls.attributes:
+            return expressions.peek(frame.analysis.module_frame(cls.module), cls.attributes[name][-1])
+    return annotations.annotated(frame.analysis, cls.module, cls.annotations[name])
+
+
+def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value | None) -> Value | None:
+    """Other methods may assign it too: then its first value is not the only one."""
+    from . import expressions
+
+    later = [
+        row
+        for cls in resolution(frame.analysis, receiver.symbol)[0]
+        for row in cls.stores.get(name, ())
+        if row[0].name != "__init__"
+    ]
+    if not later or frame.storing:
+        return value
+    if isinstance(value, (Const, Host)) and value.kind in ("int", "float", "str", "bool"):
+        return Host(value.kind, f"attribute {name}")
+    key = (receiver, name)
+    cached = frame.analysis.memo.get(key)
+    if cached is not None:
+        return cached.value
+    frame.analysis.remember(key, UNKNOWN if value is None else value)
+    for method, _, expression in later:
+        scope = frame.analysis.module_frame(method.module)
+        scope.env = calls.generic_environment(frame.analysis, method, receiver)
+        assigned = expressions.peek(scope, expression)
+        value = assigned if value is None else join(value, assigned)
+    frame.analysis.remember(key, UNKNOWN if value is None else value)
+    return value
+
+
+def _inherited(frame: Frame, span: Span, receiver: Instance, name: str) -> Value:
+    """An attribute of an external base class."""
+    external = resolution(frame.analysis, receiver.symbol)[1]
+    if is_module(frame.analysis, receiver.symbol):
+        if name == "training":
+            return Host("bool", "training")
+        return Method(receiver, name) if name in MODULE_METHODS else UNKNOWN
+    if "torch.Tensor" in external:
+        return Method(Tensor(), name)
+    return Method(receiver, name) if external else UNKNOWN
+
+
+MODULE_METHODS = {"register_buffer", "register_parameter", "add_module", "register_module", "compile", "eval", "train", "to", "cuda", "half",
+                  "float", "double", "parameters", "named_parameters", "children", "modules", "named_modules", "state_dict",
+                  "apply", "requires_grad_", "cpu", "zero_grad", "register_forward_hook", "register_forward_pre_hook",
+                  "get_submodule", "get_parameter", "buffers", "named_buffers", "named_children", "type", "bfloat16",
+                  "load_state_dict", "_call_impl", "__call__", "register_full_backward_hook"}  # fmt: skip
+
+
+def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> Value:
+    """A method read from an instance: bound, unless a decorator makes it something else."""
+    value = calls.decorated(frame.analysis.module_frame(method.module), method, method.owner and method.owner.scope)
+    match value:
+        case External(name="builtins.property"):
+            return calls.call(frame, span, Bound(receiver, Function(method)), Arguments())
+        case External(name="builtins.staticmethod"):
+            return Function(method)
+        case External(name="builtins.classmethod") if isinstance(receiver, Instance):
+            return Bound(Class(receiver.symbol), Function(method))
+        case External(name="builtins.classmethod"):
+            return Bound(receiver, Function(method))
+        case Function():
+            return Bound(receiver, value)
+        case Compiled(target=Function() as function, options=options):
+            return Compiled(Bound(receiver, function), options)
+        case Disabled(target=Function() as function, recursive=recursive):
+            return Disabled(Bound(receiver, function), recursive)
+    return value
+
+
+def _class_attribute(frame: Frame, receiver: Class, name: str) -> Value:
+    method = find_method(frame.analysis, receiver.symbol, name)
+    if method is not None:
+        value = calls.decorated(frame.analysis.module_frame(method.module), method, None)
+        match value:
+            case External(name="builtins.classmethod"):
+                return Bound(receiver, Function(method))
+            case External(name="builtins.staticmethod"):
+                return Function(method)
+        return value
+    for cls in resolution(frame.analysis, receiver.symbol)[0]:
+        if name in cls.classes:
+            return Class(cls.classes[name])
+    declared = _declared(frame, Instance(receiver.symbol), name)
+    if declared is not None:
+        return declared
+    external = resolution(frame.analysis, receiver.symbol)[1]
+    if "torch.autograd.Function" in external or "torch.autograd.function.Function" in external:
+        return Method(receiver, name)
+    return External(f"{external[0]}.{name}") if len(external) == 1 and external[0] != MODULE else UNKNOWN
+
+
+def super_of(frame: Frame, node: Node) -> Value:
+    """`super()` or `super(Cls, self)`."""
+    method = frame
+    while method.is_comprehension and method.scope is not None:
+        method = method.scope
+    if method.function is None or method.function.owner is None or not method.function.parameters:
+        return UNKNOWN
+    receiver = method.env.get(method.function.parameters[0][0], UNKNOWN)
+    return Super(receiver, method.function.owner)
+
+
+def _super_attribute(frame: Frame, span: Span, value: Super, name: str) -> Value:
+    receiver = value.receiver
+    symbol = receiver.symbol if isinstance(receiver, (Instance, Class)) else value.symbol
+    classes, external = resolution(frame.analysis, symbol)
+    after = classes[classes.index(value.symbol) + 1 :] if value.symbol in classes else classes[1:]
+    for cls in after:
+        if name in cls.methods:
+            return _bind(frame, span, receiver, cls.methods[name])
+    return External(f"{external[0]}.{name}") if external and external[0] != MODULE else Method(receiver, f"super.{name}")
+
+
+def stored(frame: Frame, receiver: Value, name: str) -> Value:
+    """What `receiver.name` held before an assignment to it."""
+    if not isinstance(receiver, Instance) or frame.storing:
+        return UNKNOWN
+    return _built(frame, receiver).get(name) or _declared(frame, receiver, name) or UNKNOWN
+
+
+def call_method(frame: Frame, span: Span, receiver: Instance, name: str, arguments: Arguments) -> Value:
+    method = find_method(frame.analysis, receiver.symbol, name)
+    if method is None:
+        return UNKNOWN
+    return calls.call(frame, span, _bind(frame, span, receiver, method), arguments)
+
+
+def truth_of_instance(frame: Frame, span: Span, receiver: Instance) -> bool | None:
+    for name in ("__bool__", "__len__"):
+        if find_method(frame.analysis, receiver.symbol, name) is not None:
+            value = call_method(frame, span, receiver, name, Arguments())
+            return bool(value.value) if isinstance(value, Const) else None
+    return None if resolution(frame.analysis, receiver.symbol)[1] else True
+
+
+def iterate(frame: Frame, span: Span, value: Value) -> Value:
+    """One element of `value`, running a first-party `__iter__` or `__getitem__` where there is one."""
+    if isinstance(value, Instance):
+        for name in ("__iter__", "__getitem__"):
+            if find_method(frame.analysis, value.symbol, name) is not None:
+                arguments = Arguments() if name == "__iter__" else Arguments((Host("int"),))
+                return element_of(known(call_method(frame, span, value, name, arguments)))
+        return UNKNOWN
+    return element_of(value)

@@ -1,0 +1,413 @@
+"""Statements: run a block in a frame, join branches, and carry loops to a fixpoint of two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..facts import Branch, Definition, Enter, Setting, Store
+from ..ir import Block, Node
+from ..project import ClassSymbol, FunctionSymbol
+from ..values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Scalar,
+    Sequence,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join,
+    known,
+)
+from . import calls, conditions, expressions, names, objects
+from .frame import Frame
+
+UNROLL = 16
+"""Loops over known values around compiled calls are followed pass by pass up to this many."""
+
+RESUMABLE_CONTEXTS = {
+    "torch.no_grad",
+    "torch.enable_grad",
+    "torch.set_grad_enabled",
+    "torch.inference_mode",
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.amp.autocast_mode.autocast",
+    "torch.cuda.amp.autocast",
+    "torch.cpu.amp.autocast",
+    "torch.autograd.set_grad_enabled",
+    "torch.autograd.no_grad",
+    "torch.autograd.grad_mode.no_grad",
+    "torch.autograd.grad_mode.set_grad_enabled",
+    "torch.autograd.grad_mode.enable_grad",
+    "torch.autograd.grad_mode.inference_mode",
+    "torch.autograd.profiler.record_function",
+    "torch.profiler.record_function",
+    "torch.profiler.profile",
+    "torch.nn.attention.sdpa_kernel",
+    "contextlib.nullcontext",
+}
+"""Context managers that Dynamo re-enters after a graph break inside them; any other one loses the frame."""
+
+
+def run(frame: Frame, body: Block) -> None:
+    """Interpret `body`; what follows a `return`, `raise`, `break` or `continue` is not reached."""
+    for node in body:
+        if not frame.live:
+            return
+        handler = _HANDLERS.get(node[0])
+        if handler is not None:
+            handler(frame, node)
+
+
+def _expression(frame: Frame, node: Node) -> None:
+    value = node[2]
+    if value[0] == "call":
+        expressions.call(frame, value, discarded=True)
+    else:
+        expressions.evaluate(frame, value)
+
+
+def _assign(frame: Frame, node: Node) -> None:
+    value = expressions.evaluate(frame, node[3])
+    for target in node[2]:
+        bind(frame, target, value)
+
+
+def _annotated(frame: Frame, node: Node) -> None:
+    if node[4] is not None:
+        bind(frame, node[2], expressions.evaluate(frame, node[4]))
+
+
+def _augmented(frame: Frame, node: Node) -> None:
+    operator, target, operand = node[2], node[3], node[4]
+    access = "update" if target[0] == "sub" else "read"
+    before = expressions.subscript(frame, target, access) if target[0] == "sub" else expressions.evaluate(frame, target)
+    value = expressions.binary(frame, node[1], operator, before, expressions.evaluate(frame, operand))
+    if target[0] != "sub":
+        bind(frame, target, value)
+
+
+def bind(frame: Frame, target: Node, value: Value) -> None:
+    """Assign `value` to a name, attribute, item, or spread it over a tuple of targets."""
+    match target[0]:
+        case "name":
+            frame.env[target[2]] = value
+        case "tuple" | "list":
+            _spread(frame, target, known(value))
+        case "star":
+            bind(frame, target[2], Sequence(element_of(value)))
+        case "attr":
+            _store_attribute(frame, target, value)
+        case "sub":
+            _store_item(frame, target, value)
+
+
+def _spread(frame: Frame, target: Node, value: Value) -> None:
+    targets = target[2]
+    starred = any(item[0] == "star" for item in targets)
+    if isinstance(value, Tuple_) and len(value.items) == len(targets) and not starred:
+        for item, part in zip(targets, value.items):
+            bind(frame, item, part)
+        return
+    part = objects.iterate(frame, target[1], value)
+    for item in targets:
+        bind(frame, item, part)
+
+
+def _store_attribute(frame: Frame, target: Node, value: Value) -> None:
+    receiver = known(expressions.evaluate(frame, target[2]))
+    name = target[3]
+    symbol = objects.symbol_of(receiver, name)
+    if symbol.startswith(("torch._dynamo.config.", "torch._inductor.config.")):
+        frame.declare(Setting(target[1], symbol, value))
+    path = expressions.path_of(target)
+    previous = frame.lookup(path) if path else None
+    if previous is None:
+        previous = objects.stored(frame, receiver, name)
+    if isinstance(receiver, Instance) and frame.storing:
+        table = frame.analysis.attributes.setdefault(receiver, {})
+        table[name] = join(table[name], value) if name in table and frame.conditions else value
+    frame.observe(Store(target[1], symbol, receiver, name, value, previous))
+    if path:
+        frame.env[path] = value
+
+
+def _store_item(frame: Frame, target: Node, value: Value) -> None:
+    expressions.subscript(frame, target, "write")
+    base = target[2]
+    if base[0] != "name":
+        return
+    held = known(frame.lookup(base[2]) or UNKNOWN)
+    match held:
+        case Mapping():
+            index = expressions.evaluate(frame, target[3])
+            frame.env[base[2]] = _put(held, index, value)
+        case Tuple_() | Sequence():
+            frame.env[base[2]] = Sequence(join(element_of(held), value) if _has_items(held) else value)
+
+
+def _put(held: Mapping, index: Value, value: Value) -> Mapping:
+    if isinstance(index, Const) and isinstance(index.value, (str, int)):
+        items = dict(held.items)
+        items[index.value] = value
+        return Mapping(tuple(items.items()), held.rest)
+    return Mapping(held.items, value if held.rest is None else join(held.rest, value))
+
+
+def _has_items(held: Value) -> bool:
+    return not (isinstance(held, Tuple_) and not held.items)
+
+
+def _return(frame: Frame, node: Node) -> None:
+    frame.returns.append(NONE if node[2] is None else expressions.evaluate(frame, node[2]))
+    frame.live = False
+
+
+def _raise(frame: Frame, node: Node) -> None:
+    if node[2] is not None:
+        expressions.evaluate(frame, node[2])
+    frame.live = False
+
+
+def _stop(frame: Frame, node: Node) -> None:
+    frame.live = False
+
+
+def _if(frame: Frame, node: Node) -> None:
+    outcome = conditions.test(frame, node[2], "if")
+    if outcome is not None:
+        conditions.narrow(frame, node[2], outcome)
+        run(frame, node[3] if outcome else node[4])
+        return
+    before = dict(frame.env)
+    when = frame.when
+    mark = len(frame.emissions)
+    frame.conditions += 1
+    conditions.narrow(frame, node[2], True)
+    run(frame, node[3])
+    taken, taken_live, frame.env, frame.live, frame.when = frame.env, frame.live, before, True, when
+    said = frozenset((e.hit.code, frame.source(e.hit.span)) for e in frame.emissions[mark:] if not e.calls)
+    twins, frame.twins = frame.twins, frame.twins | said
+    conditions.narrow(frame, node[2], False)
+    run(frame, node[4])
+    frame.conditions -= 1
+    frame.when = when
+    if taken_live:
+        frame.twins = twins
+    _merge(frame, taken, taken_live)
+    if not taken_live and frame.live:
+        conditions.narrow(frame, node[2], False)
+
+
+def _merge(frame: Frame, other: dict[str, Value], other_live: bool) -> None:
+    """Join another branch's variables into the frame; a branch that left contributes nothing."""
+    if not other_live:
+        return
+    if not frame.live:
+        frame.env, frame.live = other, True
+        return
+    for name, value in other.items():
+        mine = frame.env.get(name)
+        if mine != value:
+            frame.env[name] = value if mine is None else join(mine, value)
+
+
+def _for(frame: Frame, node: Node) -> None:
+    iterable = expressions.evaluate(frame, node[3])
+    passes = _passes(frame, iterable)
+    if passes is not None:
+        for value in passes:
+            bind(frame, node[2], value)
+            run(frame, node[4])
+            frame.live = True
+        run(frame, node[5])
+        return
+    _loop(frame, node[4], lambda: bind(frame, node[2], objects.iterate(frame, node[3][1], known(iterable))))
+    run(frame, node[5])
+
+
+def _passes(frame: Frame, iterable: Value) -> tuple[Value, ...] | None:
+    """The values of each pass, where code around compiled calls loops over a few known ones."""
+    if frame.traced or not isinstance(iterable, Tuple_) or len(iterable.items) > UNROLL:
+        return None
+    return iterable.items
+
+
+def _while(frame: Frame, node: Node) -> None:
+    if conditions.test(frame, node[2], "while") is False:
+        return
+    _loop(frame, node[3], lambda: conditions.test(frame, node[2], "while"))
+    run(frame, node[4])
+
+
+def _loop(frame: Frame, body: Block, advance: Callable[[], object]) -> None:
+    before = dict(frame.env)
+    frame.conditions += 1
+    for _ in range(2):
+        advance()
+        frame.loops += 1
+        # a loop body runs at least once in nearly every model: a break in it does lose the frame
+        frame.conditions -= 1
+        run(frame, body)
+        frame.conditions += 1
+        frame.loops -= 1
+        frame.live = True
+    frame.conditions -= 1
+    _merge(frame, before, True)
+
+
+def _with(frame: Frame, node: Node) -> None:
+    lost, eager = 0, frame.eager
+    for context, target in node[2]:
+        value = known(expressions.evaluate(frame, context))
+        name = context_symbol(value)
+        frame.observe(Enter(context[1], value, name))
+        lost += name not in RESUMABLE_CONTEXTS
+        if name == "torch.compiler.set_stance":
+            frame.eager = True
+        entered = calls.enter_context(frame, context[1], value)
+        if target is not None:
+            bind(frame, target, entered)
+    frame.contexts += lost
+    run(frame, node[3])
+    frame.contexts -= lost
+    frame.eager = eager
+
+
+def context_symbol(value: Value) -> str:
+    match value:
+        case ExternalObject():
+            return value.cls
+        case External():
+            return value.name
+        case Instance():
+            return value.symbol.qualname
+    return ""
+
+
+def _try(frame: Frame, node: Node) -> None:
+    body, handlers, orelse, final = node[2:6]
+    before = dict(frame.env)
+    frame.attempts += 1
+    run(frame, body)
+    frame.attempts -= 1
+    if frame.live:
+        run(frame, orelse)
+    outcome, live = frame.env, frame.live
+    for _, name, block in handlers:
+        frame.env, frame.live = dict(before), True
+        if name:
+            frame.env[name] = UNKNOWN
+        # an exception is the exception: what only a handler does is not said of the code's normal course
+        frame.conditions += 1
+        conditions.run_rarely(frame, block)
+        frame.conditions -= 1
+        if frame.live:
+            _merge_into(outcome, frame.env, live)
+            live = True
+    frame.env, frame.live = outcome, True
+    run(frame, final)
+    frame.live = frame.live and live
+
+
+def _merge_into(target: dict[str, Value], other: dict[str, Value], target_live: bool) -> None:
+    for name, value in other.items():
+        mine = target.get(name) if target_live else None
+        target[name] = value if mine is None else join(mine, value)
+
+
+def _assert(frame: Frame, node: Node) -> None:
+    conditions.check_assert(frame, node)
+    conditions.narrow(frame, node[2], True)
+
+
+def _delete(frame: Frame, node: Node) -> None:
+    for target in node[2]:
+        if target[0] == "name":
+            frame.env.pop(target[2], None)
+
+
+def _define(frame: Frame, node: Node) -> None:
+    prefix = f"{frame.qualname}.<locals>." if frame.function else ""
+    owner = FunctionSymbol(frame.module, prefix + node[2], node)
+    frame.env[node[2]] = calls.decorated(frame, owner, frame)
+
+
+def _define_class(frame: Frame, node: Node) -> None:
+    frame.observe(Definition(node[1], "class"))
+    prefix = f"{frame.qualname}.<locals>." if frame.function else ""
+    frame.env[node[2]] = Class(ClassSymbol(frame.module, prefix + node[2], node, frame))
+
+
+def _import(frame: Frame, node: Node) -> None:
+    for name, value in names.imported(frame.analysis, frame.module, node):
+        frame.env[name] = value
+
+
+def _global(frame: Frame, node: Node) -> None:
+    if node[0] == "global":
+        frame.globals.update(node[2])
+
+
+def _match(frame: Frame, node: Node) -> None:
+    subject = expressions.evaluate(frame, node[2])
+    before = dict(frame.env)
+    outcome: dict[str, Value] | None = None
+    live = False
+    frame.conditions += 1
+    for pattern, guard, block in node[3]:
+        frame.env, frame.live = dict(before), True
+        if pattern[0] in ("value", "or") and isinstance(known(subject), (Tensor, Scalar)):
+            frame.observe(Branch(node[1], subject, "match"))
+        for name in _captured(pattern):
+            frame.env[name] = subject if pattern[0] == "capture" else UNKNOWN
+        if guard is not None:
+            conditions.test(frame, guard, "if")
+        run(frame, block)
+        if frame.live:
+            outcome = frame.env if outcome is None else outcome
+            _merge_into(outcome, frame.env, True)
+            live = True
+    frame.conditions -= 1
+    frame.env, frame.live = outcome if outcome is not None else before, live or outcome is None
+
+
+def _captured(pattern: Node) -> tuple[str, ...]:
+    match pattern[0]:
+        case "capture":
+            return (pattern[1],) if pattern[1] else ()
+        case "shape":
+            return pattern[1]  # type: ignore[no-any-return]
+    return ()
+
+
+_HANDLERS: dict[str, Callable[[Frame, Node], None]] = {
+    "expr": _expression,
+    "assign": _assign,
+    "annassign": _annotated,
+    "augassign": _augmented,
+    "return": _return,
+    "raise": _raise,
+    "break": _stop,
+    "continue": _stop,
+    "if": _if,
+    "for": _for,
+    "while": _while,
+    "with": _with,
+    "try": _try,
+    "assert": _assert,
+    "delete": _delete,
+    "def": _define,
+    "class": _define_class,
+    "import": _import,
+    "importfrom": _import,
+    "global": _global,
+    "match": _match,
+}

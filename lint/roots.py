@@ -1,0 +1,139 @@
+"""Where compilation starts: compile calls and decorators in the project, `--entry`, or every `forward` where that is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from .config import AssumeCompiled, EntryPoint
+from .interpret import calls, objects
+from .interpret.analysis import Analysis, EntryRecord
+from .interpret.frame import Frame, Settings
+from .interpret.statements import run
+from .interpret.usage import dotted, expressions_of
+from .ir import Node
+from .project import ClassSymbol, FunctionSymbol, Module, all_statements
+from .values import Bound, Compiled, Const, Function, Instance, Value
+
+
+def find(analysis: Analysis, modules: Iterable[Module]) -> list[Frame]:
+    """Register every entry in `modules`; gives the frames that ran the code around them."""
+    frames: list[Frame] = []
+    for module in modules:
+        if b"compile" not in module.source and b"_dynamo" not in module.source:
+            continue
+        outside = analysis.module_frame(module)
+        for symbol in module.symbols():
+            if symbol.decorators:
+                calls.decorated(outside, symbol, None)
+        run(outside, module.body)
+        frames.append(outside)
+        frames.extend(_undriven(analysis, module))
+    return frames
+
+
+def _undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
+    """Functions that compile something and that nothing at module level calls."""
+    for symbol in module.symbols():
+        if symbol in analysis.driven or not _mentions_compile(symbol):
+            continue
+        receiver = Instance(symbol.owner) if symbol.owner is not None else None
+        env = calls.generic_environment(analysis, symbol, receiver)
+        frame = Frame(analysis, module, symbol, Settings(), traced=False, env=env)
+        frame.storing = symbol.name == "__init__"
+        run(frame, symbol.body)
+        yield frame
+
+
+def _mentions_compile(symbol: FunctionSymbol) -> bool:
+    return any(
+        (node[0] == "attr" and node[3] == "compile") or (node[0] == "name" and node[2] == "compile")
+        for statement in all_statements(symbol.body)
+        for node in expressions_of(statement)
+    )
+
+
+def assume(analysis: Analysis, modules: Iterable[Module], how: AssumeCompiled) -> None:
+    """Register every `nn.Module.forward`, or with `all` every function, as an entry."""
+    for module in modules:
+        for symbol in module.symbols():
+            owner = symbol.owner
+            is_forward = symbol.name == "forward" and owner is not None and objects.is_module(analysis, owner)
+            if is_forward or how is AssumeCompiled.ALL:
+                _register(analysis, symbol, "assumed")
+
+
+def named(analysis: Analysis, entry: EntryPoint) -> None:
+    """Register an entry that the user names. Raises click.UsageError where there is no such function."""
+    module = analysis.project.load(str(entry.path))
+    if module is None:
+        raise click.UsageError(f"--entry: {entry.path} can't be parsed")
+    symbol = _lookup(analysis, module, entry.qualname)
+    if symbol is None:
+        raise click.UsageError(f"--entry: {entry.path} has no function, method or module class {entry.qualname!r}")
+    owner = _owner(module, entry.qualname) or symbol.owner
+    _register(analysis, symbol, "option", owner)
+
+
+def _lookup(analysis: Analysis, module: Module, qualname: str) -> FunctionSymbol | None:
+    if qualname in module.functions:
+        return module.functions[qualname]
+    cls = _class(module, qualname)
+    if cls is not None:
+        return objects.find_method(analysis, cls, "forward")
+    parent, _, name = qualname.rpartition(".")
+    owner = _class(module, parent)
+    return None if owner is None else objects.find_method(analysis, owner, name)
+
+
+def _class(module: Module, qualname: str) -> ClassSymbol | None:
+    head, *rest = qualname.split(".")
+    cls = module.classes.get(head)
+    for name in rest:
+        cls = None if cls is None else cls.classes.get(name)
+    return cls
+
+
+def _owner(module: Module, qualname: str) -> ClassSymbol | None:
+    """The class named, which may only inherit the method."""
+    return _class(module, qualname) or _class(module, qualname.rpartition(".")[0])
+
+
+def _register(analysis: Analysis, symbol: FunctionSymbol, how: str, owner: ClassSymbol | None = None) -> None:
+    function = Function(symbol)
+    receiver = owner or symbol.owner
+    target: Value = function if receiver is None else Bound(Instance(receiver), function)
+    analysis.enter(Compiled(target), how, symbol.module, symbol.span)
+
+
+def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None) -> Settings:
+    """How an entry is traced: its compile call's options, the config switches of its file, and the mode asked for."""
+    options = dict(record.compiled.options)
+    flags = frozenset(config_flags(analysis, record.module))
+    explicit = options.get("fullgraph") == Const(True)
+    whole = explicit if fullgraph is None else fullgraph
+    dynamic = options.get("dynamic")
+    return Settings(
+        fullgraph=whole,
+        explicit_fullgraph=explicit,
+        capture_scalars=whole or "capture_scalar_outputs=True" in flags,
+        capture_shapes=whole or "capture_dynamic_output_shape_ops=True" in flags,
+        dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
+        flags=flags,
+    )
+
+
+def config_flags(analysis: Analysis, module: Module) -> Iterator[str]:
+    """`name=value` for every constant that the module assigns to `torch._dynamo.config`."""
+    bodies = [module.body, *(symbol.body for symbol in module.symbols())]
+    for body in bodies:
+        for statement in all_statements(body):
+            if statement[0] == "assign" and statement[3][0] == "const":
+                for target in statement[2]:
+                    if target[0] == "attr" and _is_config(analysis, module, target[2]):
+                        yield f"{target[3]}={statement[3][2]}"
+
+
+def _is_config(analysis: Analysis, module: Module, node: Node) -> bool:
+    return dotted(analysis, module, node) == "torch._dynamo.config"

@@ -1,0 +1,54 @@
+"""A file's bytes → its `Summary`: the IR of its body and what can be told about it alone. Summaries are cached by content."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+
+from .cache import SummaryCache
+from .ir import Block, lower
+
+RECURSION_LIMIT = 20_000
+"""Deep enough for generated code; Python's own parser gives up before this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxProblem:
+    """Why a file has no summary, and where."""
+
+    message: str
+    line: int
+    column: int
+
+
+def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProblem:
+    """The summary of `source`, from the cache where it is known there."""
+    if cache is not None:
+        stored = cache.load(source)
+        if stored is not None:
+            return Summary(stored)
+    try:
+        body = lower(_parse(source))
+    except SyntaxError as error:
+        return SyntaxProblem(_describe(error), max(error.lineno or 1, 1), max((error.offset or 1) - 1, 0))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxProblem(str(error) or "the code is nested too deeply to parse", 1, 0)
+    if cache is not None:
+        cache.store(source, body)
+    return Summary(body)
+
+
+def _parse(source: bytes) -> ast.Module:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
+    return ast.parse(source)
+
+
+def _describe(error: SyntaxError) -> str:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{error.msg} (parsed as Python {version})"

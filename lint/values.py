@@ -1,0 +1,399 @@
+"""Abstract values: what the interpreter knows of a Python value without running the program.
+
+Every value is immutable and hashable, so that a call can be memoised by its arguments; `join` is the least upper bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from .project import ClassSymbol, FunctionSymbol, Module
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Could be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor, or a numpy array in traced code, which Dynamo treats as one."""
+
+    dtype: str | None = None
+    """`bool`, `int`, `float` or `complex`; None where unknown."""
+    sizes: tuple[int | None, ...] | None = None
+    random: bool = False
+    """Drawn from a random generator, or computed from nothing but such draws."""
+    array: bool = False
+    """A numpy array rather than a tensor."""
+    sure: bool = True
+    """False where being a tensor at all is an assumption."""
+    made_here: bool = False
+    """Created inside the traced code rather than handed in."""
+    layout: str = "strided"
+    unbacked: bool = False
+    """Its sizes depend on data (the result of `nonzero` and its like)."""
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.sizes is None else len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A Python value known exactly: None, bool, int, float, complex, str, bytes or Ellipsis."""
+
+    value: Any
+    kind: str = ""
+    """The type's name: keeps `1`, `1.0` and `True` apart, which compare equal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", type(self.value).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A Python scalar of unknown value. `kind` is a type's name or empty; `origin` says where it was read."""
+
+    kind: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """`value`, or None. `origin` names the entry's parameter that may be left out."""
+
+    value: "Value"
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeInt:
+    """An integer from a tensor's shape: symbolic, so a branch on it guards and does not break."""
+
+    unbacked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A Python number read from a tensor inside one graph: a branch on it cannot be traced."""
+
+    kind: str = ""
+    random: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple_:
+    """A tuple or list whose items are known one by one."""
+
+    items: tuple["Value", ...]
+    mutable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list, tuple, set or iterator of unknown length. `kind` is the type's name."""
+
+    element: "Value"
+    kind: str = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A dict: known string keys, and one value for all others (None: there are no others)."""
+
+    items: tuple[tuple[Any, "Value"], ...] = ()
+    rest: "Value | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A name outside the project, by its qualified name: `torch.sum`, `builtins.print`, `os.path`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalObject:
+    """An instance of an external class; `arguments` keep what it was made of (modules of a Sequential, say)."""
+
+    cls: str
+    arguments: tuple["Value", ...] = ()
+    options: tuple[tuple[str, "Value"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """A first-party module."""
+
+    module: "Module"
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    symbol: "ClassSymbol"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A first-party function; `scope` is the frame a nested one closes over."""
+
+    symbol: "FunctionSymbol"
+    scope: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A first-party method bound to its receiver."""
+
+    receiver: "Value"
+    function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a builtin, external or tensor receiver."""
+
+    receiver: "Value"
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a first-party class; `arguments` are those of its constructor, None where it was never seen made."""
+
+    symbol: "ClassSymbol"
+    arguments: "Arguments | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()` in a method of `symbol`."""
+
+    receiver: "Value"
+    symbol: "ClassSymbol"
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    function: "Value"
+    arguments: "Arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What `torch.compile(target, **options)` returns."""
+
+    target: "Value"
+    options: tuple[tuple[str, "Value"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    """A function that Dynamo is told not to trace; with `recursive` false its callees still are."""
+
+    target: "Value"
+    recursive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A function that Dynamo puts into the graph, or calls, without looking inside; it gives a tensor."""
+
+    target: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Arguments of a call, `*` and `**` already spread where their parts are known."""
+
+    positional: tuple["Value", ...] = ()
+    keywords: tuple[tuple[str, "Value"], ...] = ()
+    open_ended: bool = False
+    """More may follow: a `*args` or `**kwargs` of unknown content was passed on."""
+
+    def keyword(self, name: str) -> "Value | None":
+        return next((value for key, value in self.keywords if key == name), None)
+
+    def get(self, position: int, name: str) -> "Value | None":
+        if position < len(self.positional):
+            return self.positional[position]
+        return self.keyword(name)
+
+
+Value: TypeAlias = (
+    Unknown
+    | Tensor
+    | Const
+    | Host
+    | Maybe
+    | SizeInt
+    | Scalar
+    | Tuple_
+    | Sequence
+    | Mapping
+    | External
+    | ExternalObject
+    | ModuleRef
+    | Class
+    | Function
+    | Bound
+    | Method
+    | Instance
+    | Super
+    | Partial
+    | Compiled
+    | Disabled
+    | Opaque
+)
+
+UNKNOWN = Unknown()
+NONE = Const(None)
+SIZE = SizeInt()
+SIZES = Sequence(SIZE, "size")
+CONTAINERS = {"list", "tuple", "set", "frozenset", "dict", "deque"}
+
+
+def join(a: Value, b: Value) -> Value:
+    """The smallest value that covers both."""
+    if a == b:
+        return a
+    if a == NONE or b == NONE or isinstance(a, Maybe) or isinstance(b, Maybe):
+        return _maybe(a, b)
+    match a, b:
+        case Tensor(), Tensor():
+            return _join_tensors(a, b)
+        case (Tensor(), _) | (_, Tensor()):
+            tensor, other = (a, b) if isinstance(a, Tensor) else (b, a)
+            return replace(tensor, sure=False, sizes=None) if isinstance(other, (Tensor, Const, Host, Unknown)) else UNKNOWN
+        case (Scalar(), Const() | Host() | SizeInt() | Scalar()) | (Const() | Host() | SizeInt(), Scalar()):
+            return a if isinstance(a, Scalar) else b
+        case (SizeInt(), Const() | Host() | SizeInt()) | (Const() | Host(), SizeInt()):
+            return SizeInt(any(isinstance(v, SizeInt) and v.unbacked for v in (a, b)))
+        case (Const() | Host(), Const() | Host()):
+            return Host(a.kind if a.kind == b.kind else "", _common_origin(a, b))
+        case Tuple_(), Tuple_() if len(a.items) == len(b.items):
+            return Tuple_(tuple(map(join, a.items, b.items)), a.mutable)
+        case (Tuple_() | Sequence(), Tuple_() | Sequence()):
+            return Sequence(join(element_of(a), element_of(b)), kind_of(a))
+        case Mapping(), Mapping():
+            return _join_mappings(a, b)
+        case Instance(), Instance() if a.symbol == b.symbol:
+            return Instance(a.symbol)
+        case ExternalObject(), ExternalObject() if a.cls == b.cls:
+            return ExternalObject(a.cls)
+    return UNKNOWN
+
+
+def _maybe(a: Value, b: Value) -> Value:
+    parts = [known(v) for v in (a, b) if v != NONE]
+    origins = {v.origin for v in (a, b) if isinstance(v, Maybe)}
+    value = join_all(parts)
+    return UNKNOWN if value == UNKNOWN else Maybe(value, origins.pop() if len(origins) == 1 else "")
+
+
+def known(value: Value) -> Value:
+    """`value` without the possibility of being None."""
+    return value.value if isinstance(value, Maybe) else value
+
+
+def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
+    sizes = None
+    if a.sizes is not None and b.sizes is not None and len(a.sizes) == len(b.sizes):
+        sizes = tuple(x if x == y else None for x, y in zip(a.sizes, b.sizes))
+    return Tensor(
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        sizes=sizes,
+        random=a.random and b.random,
+        array=a.array and b.array,
+        sure=a.sure and b.sure,
+        made_here=a.made_here and b.made_here,
+        layout=a.layout if a.layout == b.layout else "strided",
+        unbacked=a.unbacked or b.unbacked,
+    )
+
+
+def _join_mappings(a: Mapping, b: Mapping) -> Mapping:
+    left, right = dict(a.items), dict(b.items)
+    keys = sorted(left.keys() | right.keys(), key=repr)
+    items = tuple((key, join(left.get(key, NONE), right.get(key, NONE))) for key in keys)
+    rests = [rest for rest in (a.rest, b.rest) if rest is not None]
+    return Mapping(items, reduce(join, rests) if rests else None)
+
+
+def _common_origin(a: Const | Host, b: Const | Host) -> str:
+    origins = {v.origin for v in (a, b) if isinstance(v, Host) and v.origin}
+    return origins.pop() if len(origins) == 1 else ""
+
+
+def join_all(values: "list[Value] | tuple[Value, ...]") -> Value:
+    """The join of many; Unknown for none."""
+    return reduce(join, values) if values else UNKNOWN
+
+
+def element_of(value: Value) -> Value:
+    """What iterating over `value` gives, all positions joined."""
+    match value:
+        case Tensor():
+            sizes = value.sizes[1:] if value.sizes else None
+            return replace(value, sizes=sizes)
+        case Tuple_():
+            return join_all(value.items)
+        case Sequence():
+            return value.element
+        case Mapping():
+            keys: list[Value] = [Const(key) for key, _ in value.items]
+            return join_all(keys) if value.rest is None else Host("str")
+        case Const(value=str()):
+            return Host("str")
+        case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
+            return join_all([part for argument in value.arguments for part in _parts(argument)])
+    return UNKNOWN
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    match value:
+        case Tuple_():
+            return value.items
+        case Sequence():
+            return (value.element,)
+    return (value,)
+
+
+def kind_of(value: Value) -> str:
+    """The Python type's name as far as known: `Tensor`, `int`, `list`, `module`, … or empty."""
+    match value:
+        case Tensor():
+            return "ndarray" if value.array else "Tensor"
+        case Const() | Host():
+            return value.kind
+        case SizeInt():
+            return "int"
+        case Scalar():
+            return value.kind or "float"
+        case Tuple_():
+            return "list" if value.mutable else "tuple"
+        case Sequence():
+            return value.kind
+        case Mapping():
+            return "dict"
+        case Function() | Bound() | Method() | Partial():
+            return "function"
+    return ""
+
+
+def truth_of(value: Value) -> bool | None:
+    """`bool(value)` where it is decided, else None."""
+    match value:
+        case Const():
+            return bool(value.value)
+        case Tuple_():
+            return bool(value.items)
+        case Mapping() if value.items:
+            return True
+        case External() | ModuleRef() | Class() | Function() | Bound() | Method() | Partial() | Compiled() | Disabled():
+            return True
+    return None
