@@ -131,4 +131,6 @@ def _entry_order(entry: Entry) -> tuple[str, str, str]:
 
 
 def _cache() -> SummaryCache:
-    return SummaryCache(Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "summaries", rules.__version__)
+    return SummaryCache(
+        Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "summaries", rules.__version__
+    )

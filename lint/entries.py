@@ -11,6 +11,9 @@ from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Emission, Frame, Settings
 from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
 
+MANY = 3
+"""Values from which on a guarded argument recompiles more than once."""
+
 
 def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:
     """The emissions of one entry; what only arguments of no visible call lead to is merely possible."""
@@ -25,9 +28,10 @@ def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list
     unseen = list(calls.interpret_entry(root, function, generic))
     if not seen:
         return unseen
-    root.declare(CallsSeen(record.span, record.compiled, _distinct(seen)))
-    joined = _joined(generic, seen)
-    visible = list(calls.interpret_entry(root, function, joined))
+    distinct = _distinct(seen)
+    root.declare(CallsSeen(record.span, record.compiled, distinct))
+    root.settings = replace(settings, varying=frozenset(name for name, values in distinct if len(values) >= MANY))
+    visible = list(calls.interpret_entry(root, function, _joined(generic, seen)))
     once = len(record.calls) == 1 and not record.calls[0].repeated
     visible = [_once(emission) if once else emission for emission in visible]
     return [*root.emissions, *visible, *(_doubted(emission) for emission in unseen)]
@@ -40,7 +44,7 @@ def _explore_external(analysis: Analysis, record: EntryRecord, settings: Setting
     for each in arguments:
         calls.call(root, record.span, known(record.compiled.target), each)
     if record.calls:
-        positional = zip(*(each.positional for each in arguments))
+        positional = zip(*(each.positional for each in arguments), strict=False)
         values = tuple((str(index), tuple(dict.fromkeys(column))) for index, column in enumerate(positional))
         root.declare(CallsSeen(record.span, record.compiled, values))
     return root.emissions
@@ -54,7 +58,9 @@ def _optional(name: str, value: Value, function: Function) -> Value:
     return value
 
 
-def _seen(analysis: Analysis, record: EntryRecord, function: Function, receiver: Value | None) -> list[dict[str, Value]]:
+def _seen(
+    analysis: Analysis, record: EntryRecord, function: Function, receiver: Value | None
+) -> list[dict[str, Value]]:
     rows: list[dict[str, Value]] = []
     own = () if receiver is None else (receiver,)
     for call in record.calls:
@@ -93,5 +99,3 @@ def _once(emission: Emission) -> Emission:
     if emission.effect.value != "recompile":
         return emission
     return _doubted(emission)
-
-

@@ -144,11 +144,11 @@ def _parameters(args: ast.arguments) -> tuple[Node, ...]:
     positional = [*args.posonlyargs, *args.args]
     missing: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
     rows: list[tuple[ast.arg, str, ast.expr | None]] = [
-        (arg, POSITIONAL, default) for arg, default in zip(positional, missing + list(args.defaults))
+        (arg, POSITIONAL, default) for arg, default in zip(positional, missing + list(args.defaults), strict=False)
     ]
     if args.vararg:
         rows.append((args.vararg, VARIADIC, None))
-    rows += [(arg, KEYWORD, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults)]
+    rows += [(arg, KEYWORD, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=False)]
     if args.kwarg:
         rows.append((args.kwarg, VARIADIC_KEYWORD, None))
     return tuple((arg.arg, kind, _optional(arg.annotation), _optional(default)) for arg, kind, default in rows)

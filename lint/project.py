@@ -17,10 +17,10 @@ from .summary import Summary, SyntaxProblem, summarise
 class FunctionSymbol:
     """A function or method as written; compared by identity."""
 
-    module: "Module"
+    module: Module
     qualname: str
     node: Node
-    owner: "ClassSymbol | None" = None
+    owner: ClassSymbol | None = None
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class FunctionSymbol:
 class ClassSymbol:
     """A class as written; compared by identity."""
 
-    module: "Module"
+    module: Module
     qualname: str
     node: Node
     scope: object = None
@@ -90,7 +90,7 @@ class ClassSymbol:
         }
 
     @cached_property
-    def classes(self) -> dict[str, "ClassSymbol"]:
+    def classes(self) -> dict[str, ClassSymbol]:
         return {
             node[2]: ClassSymbol(self.module, f"{self.qualname}.{node[2]}", node)
             for node in self.node[6]
@@ -160,9 +160,7 @@ class Module:
     @cached_property
     def functions(self) -> dict[str, FunctionSymbol]:
         """Top-level functions, the last definition of a name."""
-        return {
-            node[2]: FunctionSymbol(self, node[2], node) for node in all_statements(self.body) if node[0] == "def"
-        }
+        return {node[2]: FunctionSymbol(self, node[2], node) for node in all_statements(self.body) if node[0] == "def"}
 
     @cached_property
     def classes(self) -> dict[str, ClassSymbol]:
@@ -300,8 +298,12 @@ def _assignments(node: Node) -> Iterator[tuple[Node, Node]]:
     match node[0]:
         case "assign":
             for target in node[2]:
-                if target[0] in ("tuple", "list") and node[3][0] in ("tuple", "list") and len(target[2]) == len(node[3][2]):
-                    yield from zip(target[2], node[3][2])
+                if (
+                    target[0] in ("tuple", "list")
+                    and node[3][0] in ("tuple", "list")
+                    and len(target[2]) == len(node[3][2])
+                ):
+                    yield from zip(target[2], node[3][2], strict=False)
                 else:
                     yield target, node[3]
         case "annassign" if node[4] is not None:

@@ -16,6 +16,11 @@ from .ir import Node
 from .project import ClassSymbol, FunctionSymbol, Module, all_statements
 from .values import Bound, Compiled, Const, Function, Instance, Value
 
+LOGGING_SETS = {
+    f"torch._dynamo.config.{name}"
+    for name in ("reorderable_logging_functions", "ignore_logger_methods", "ignore_logging_functions")
+}
+
 
 def find(analysis: Analysis, modules: Iterable[Module]) -> list[Frame]:
     """Register every entry in `modules`; gives the frames that ran the code around them."""
@@ -121,6 +126,7 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
         capture_shapes=whole or "capture_dynamic_output_shape_ops=True" in flags,
         dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
         flags=flags,
+        reorderable=frozenset(reorderable_functions(analysis, record.module)),
     )
 
 
@@ -133,6 +139,18 @@ def config_flags(analysis: Analysis, module: Module) -> Iterator[str]:
                 for target in statement[2]:
                     if target[0] == "attr" and _is_config(analysis, module, target[2]):
                         yield f"{target[3]}={statement[3][2]}"
+
+
+def reorderable_functions(analysis: Analysis, module: Module) -> Iterator[str]:
+    """Functions that `torch._dynamo.config` is told to move out of the graph or to drop: `….add(print)`."""
+    for statement in all_statements(module.body):
+        if statement[0] != "expr" or statement[2][0] != "call" or statement[2][2][0] != "attr" or not statement[2][3]:
+            continue
+        function = statement[2][2]
+        if function[3] == "add" and dotted(analysis, module, function[2]) in LOGGING_SETS:
+            name = dotted(analysis, module, statement[2][3][0])
+            if name is not None:
+                yield name
 
 
 def _is_config(analysis: Analysis, module: Module, node: Node) -> bool:

@@ -48,6 +48,8 @@ class RuleBook:
 
     def judge(self, fact: Fact, frame: Frame) -> Iterator[Hit]:
         """Every rule's answer to the fact, in order of the codes."""
+        if isinstance(fact, Call) and _moved(fact, frame):
+            return
         if isinstance(fact, (Call, Attribute)):
             for rule, match in self._interested(type(fact), fact.symbol):
                 if not captured(rule, frame) and self._holds(match, fact):
@@ -93,6 +95,13 @@ class RuleBook:
         return found
 
 
+def _moved(fact: Call, frame: Frame) -> bool:
+    """A logging call that Dynamo was told to move; it can't when an argument is a size or a container."""
+    if fact.symbol not in frame.settings.reorderable:
+        return False
+    return not any(isinstance(known(value), (SizeInt, Tuple_, Sequence)) for value in fact.arguments.positional)
+
+
 def _names(match: Match, kind: type[Fact], symbol: str) -> bool:
     patterns = match.call if kind is Call else match.attribute
     return any(fits(pattern, symbol) for pattern in patterns) and not any(fits(p, symbol) for p in match.except_)
@@ -129,8 +138,10 @@ def _is_kind(value: Value | None, kind: str) -> bool:
 
 def captured(rule: Rule, frame: Frame) -> bool:
     """Whether the entry's settings make Dynamo capture what the rule is about."""
-    return rule.modes.fullgraph == "captured" and (frame.settings.capture_scalars or frame.settings.capture_shapes) and (
-        frame.settings.fullgraph or _switched_on(rule, frame)
+    return (
+        rule.modes.fullgraph == "captured"
+        and (frame.settings.capture_scalars or frame.settings.capture_shapes)
+        and (frame.settings.fullgraph or _switched_on(rule, frame))
     )
 
 

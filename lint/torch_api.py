@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fullgraph import rules
 
@@ -42,23 +43,22 @@ class Arity:
 class TorchApi:
     """The table, expanded: qualified name → kind of result."""
 
-    def __init__(self, table: dict[str, object]) -> None:
+    def __init__(self, table: dict[str, Any]) -> None:
         self._kinds: dict[str, str] = {}
         self.attributes: dict[str, str] = {}
         """Tensor attributes that are no methods → kind."""
-        for namespace, kinds in _tables(table["kinds"]):
-            rows = kinds.get("methods", kinds)
-            for kind, names in rows.items():
+        for namespace, kinds in table["kinds"].items():
+            for kind, names in kinds.get("methods", kinds).items():
                 self._kinds.update((f"{namespace}.{name}", kind) for name in names.split())
-            for kind, names in kinds.get("attributes", {}).items():
-                self.attributes.update((name, kind) for name in names.split())
-        self._given = {name: dict(part.split("=") for part in text.split()) for name, text in _texts(table["given"])}
-        self._draws = {f"{namespace}.{name}" for namespace, names in _texts(table["draws"]) for name in names.split()}
-        self._factories = {f"torch.{name}" for name in str(table["factories"]).split()}
-        self._modules = {name: kind for kind, names in _texts(table["modules"]) for name in names.split()}
-        self._dynamic = {name for _, names in _texts(table["tags"]) for name in names.split()}
+        for kind, names in table["kinds"]["torch.Tensor"]["attributes"].items():
+            self.attributes.update((name, kind) for name in names.split())
+        self._given = {name: dict(part.split("=") for part in text.split()) for name, text in table["given"].items()}
+        self._draws = {f"{namespace}.{name}" for namespace, names in table["draws"].items() for name in names.split()}
+        self._factories = {f"torch.{name}" for name in table["factories"].split()}
+        self._modules = {f"torch.nn.{name}": kind for kind, names in table["modules"].items() for name in names.split()}
+        self._dynamic = {name for _, names in table["tags"].items() for name in names.split()}
         self._arity: dict[str, Arity] = {}
-        for namespace, rows in _tables(table["parameters"]):
+        for namespace, rows in table["parameters"].items():
             for shape, names in rows.items():
                 least, most, *parameters = shape.split()
                 arity = Arity(int(least), None if most == "*" else int(most), tuple(parameters))
@@ -118,20 +118,40 @@ _NOT_MODULES = {"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.Uninitialized
 _COMMON_METHODS = frozenset(
     name for cls in (str, bytes, list, dict, set, tuple, int, float, complex) for name in dir(cls)
 ) | frozenset(
-    """apply backward cpu cuda data device double dtype eval filter float get_device half map_ name names new requires_grad_
-    select set_ share_memory_ size split step storage to trace train type where""".split()
+    [
+        "apply",
+        "backward",
+        "cpu",
+        "cuda",
+        "data",
+        "device",
+        "double",
+        "dtype",
+        "eval",
+        "filter",
+        "float",
+        "get_device",
+        "half",
+        "map_",
+        "name",
+        "names",
+        "new",
+        "requires_grad_",
+        "select",
+        "set_",
+        "share_memory_",
+        "size",
+        "split",
+        "step",
+        "storage",
+        "to",
+        "trace",
+        "train",
+        "type",
+        "where",
+    ]
 )
 """Methods that modules, optimizers, strings, containers and data frames have too."""
-
-
-def _tables(value: object) -> list[tuple[str, dict[str, dict[str, str]]]]:
-    assert isinstance(value, dict)
-    return list(value.items())
-
-
-def _texts(value: object) -> list[tuple[str, str]]:
-    assert isinstance(value, dict)
-    return list(value.items())
 
 
 @cache

@@ -66,7 +66,7 @@ class Host:
 class Maybe:
     """`value`, or None. `origin` names the entry's parameter that may be left out."""
 
-    value: "Value"
+    value: Value
     origin: str = ""
 
 
@@ -89,7 +89,7 @@ class Scalar:
 class Tuple_:
     """A tuple or list whose items are known one by one."""
 
-    items: tuple["Value", ...]
+    items: tuple[Value, ...]
     mutable: bool = False
 
 
@@ -97,7 +97,7 @@ class Tuple_:
 class Sequence:
     """A list, tuple, set or iterator of unknown length. `kind` is the type's name."""
 
-    element: "Value"
+    element: Value
     kind: str = "list"
 
 
@@ -105,8 +105,8 @@ class Sequence:
 class Mapping:
     """A dict: known string keys, and one value for all others (None: there are no others)."""
 
-    items: tuple[tuple[Any, "Value"], ...] = ()
-    rest: "Value | None" = None
+    items: tuple[tuple[Any, Value], ...] = ()
+    rest: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +121,27 @@ class ExternalObject:
     """An instance of an external class; `arguments` keep what it was made of (modules of a Sequential, say)."""
 
     cls: str
-    arguments: tuple["Value", ...] = ()
-    options: tuple[tuple[str, "Value"], ...] = ()
+    arguments: tuple[Value, ...] = ()
+    options: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleRef:
     """A first-party module."""
 
-    module: "Module"
+    module: Module
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    symbol: "ClassSymbol"
+    symbol: ClassSymbol
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A first-party function; `scope` is the frame a nested one closes over."""
 
-    symbol: "FunctionSymbol"
+    symbol: FunctionSymbol
     scope: Any = None
 
 
@@ -149,7 +149,7 @@ class Function:
 class Bound:
     """A first-party method bound to its receiver."""
 
-    receiver: "Value"
+    receiver: Value
     function: Function
 
 
@@ -157,7 +157,7 @@ class Bound:
 class Method:
     """A method of a builtin, external or tensor receiver."""
 
-    receiver: "Value"
+    receiver: Value
     name: str
 
 
@@ -165,37 +165,37 @@ class Method:
 class Instance:
     """An object of a first-party class; `arguments` are those of its constructor, None where it was never seen made."""
 
-    symbol: "ClassSymbol"
-    arguments: "Arguments | None" = None
+    symbol: ClassSymbol
+    arguments: Arguments | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Super:
     """`super()` in a method of `symbol`."""
 
-    receiver: "Value"
-    symbol: "ClassSymbol"
+    receiver: Value
+    symbol: ClassSymbol
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    function: "Value"
-    arguments: "Arguments"
+    function: Value
+    arguments: Arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """What `torch.compile(target, **options)` returns."""
 
-    target: "Value"
-    options: tuple[tuple[str, "Value"], ...] = ()
+    target: Value
+    options: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Disabled:
     """A function that Dynamo is told not to trace; with `recursive` false its callees still are."""
 
-    target: "Value"
+    target: Value
     recursive: bool = True
 
 
@@ -203,22 +203,22 @@ class Disabled:
 class Opaque:
     """A function that Dynamo puts into the graph, or calls, without looking inside; it gives a tensor."""
 
-    target: "Value"
+    target: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """Arguments of a call, `*` and `**` already spread where their parts are known."""
 
-    positional: tuple["Value", ...] = ()
-    keywords: tuple[tuple[str, "Value"], ...] = ()
+    positional: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
     open_ended: bool = False
     """More may follow: a `*args` or `**kwargs` of unknown content was passed on."""
 
-    def keyword(self, name: str) -> "Value | None":
+    def keyword(self, name: str) -> Value | None:
         return next((value for key, value in self.keywords if key == name), None)
 
-    def get(self, position: int, name: str) -> "Value | None":
+    def get(self, position: int, name: str) -> Value | None:
         if position < len(self.positional):
             return self.positional[position]
         return self.keyword(name)
@@ -268,7 +268,11 @@ def join(a: Value, b: Value) -> Value:
             return _join_tensors(a, b)
         case (Tensor(), _) | (_, Tensor()):
             tensor, other = (a, b) if isinstance(a, Tensor) else (b, a)
-            return replace(tensor, sure=False, sizes=None) if isinstance(other, (Tensor, Const, Host, Unknown)) else UNKNOWN
+            return (
+                replace(tensor, sure=False, sizes=None)
+                if isinstance(other, (Tensor, Const, Host, Unknown))
+                else UNKNOWN
+            )
         case (Scalar(), Const() | Host() | SizeInt() | Scalar()) | (Const() | Host() | SizeInt(), Scalar()):
             return a if isinstance(a, Scalar) else b
         case (SizeInt(), Const() | Host() | SizeInt()) | (Const() | Host(), SizeInt()):
@@ -303,7 +307,7 @@ def known(value: Value) -> Value:
 def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     sizes = None
     if a.sizes is not None and b.sizes is not None and len(a.sizes) == len(b.sizes):
-        sizes = tuple(x if x == y else None for x, y in zip(a.sizes, b.sizes))
+        sizes = tuple(x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=False))
     return Tensor(
         dtype=a.dtype if a.dtype == b.dtype else None,
         sizes=sizes,
@@ -329,7 +333,7 @@ def _common_origin(a: Const | Host, b: Const | Host) -> str:
     return origins.pop() if len(origins) == 1 else ""
 
 
-def join_all(values: "list[Value] | tuple[Value, ...]") -> Value:
+def join_all(values: list[Value] | tuple[Value, ...]) -> Value:
     """The join of many; Unknown for none."""
     return reduce(join, values) if values else UNKNOWN
 

@@ -146,7 +146,7 @@ def _broadcast(tensors: list[Tensor]) -> tuple[int | None, ...] | None:
         return None
     rank = max(map(len, known), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-    return tuple(_broadcast_size(column) for column in zip(*padded))
+    return tuple(_broadcast_size(column) for column in zip(*padded, strict=False))
 
 
 def _broadcast_size(column: tuple[int | None, ...]) -> int | None:

@@ -34,7 +34,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import annotations, external, library, objects, region
+from . import external, hints, library, objects, region
 from .analysis import MAX_DEPTH, Analysis, CallResult
 from .frame import Emission, Frame, Site
 
@@ -136,7 +136,7 @@ def result_of(callee: Frame, symbol: FunctionSymbol) -> Value:
 
 
 def returned(analysis: Analysis, symbol: FunctionSymbol) -> Value:
-    return annotations.annotated(analysis, symbol.module, symbol.returns) or UNKNOWN
+    return hints.annotated(analysis, symbol.module, symbol.returns) or UNKNOWN
 
 
 def bind_arguments(analysis: Analysis, function: Function, arguments: Arguments) -> dict[str, Value] | None:
@@ -156,7 +156,7 @@ def bind_arguments(analysis: Analysis, function: Function, arguments: Arguments)
         elif name in keywords:
             env[name] = _fitted(analysis, symbol, annotation, keywords.pop(name))
         elif arguments.open_ended:
-            env[name] = annotations.annotated(analysis, symbol.module, annotation) or UNKNOWN
+            env[name] = hints.annotated(analysis, symbol.module, annotation) or UNKNOWN
         elif default is not None:
             env[name] = _default(analysis, function, default)
         else:
@@ -168,7 +168,7 @@ def _fitted(analysis: Analysis, symbol: FunctionSymbol, annotation: Node | None,
     """The argument, or what the annotation says where the argument is unknown."""
     if value != UNKNOWN or annotation is None:
         return value
-    return annotations.annotated(analysis, symbol.module, annotation) or value
+    return hints.annotated(analysis, symbol.module, annotation) or value
 
 
 def _default(analysis: Analysis, function: Function, default: Node) -> Value:
@@ -200,7 +200,7 @@ def generic_environment(analysis: Analysis, symbol: FunctionSymbol, receiver: Va
 def _generic(
     analysis: Analysis, symbol: FunctionSymbol, name: str, annotation: Node | None, default: Node | None, tensor: bool
 ) -> Value:
-    hinted = annotations.annotated(analysis, symbol.module, annotation)
+    hinted = hints.annotated(analysis, symbol.module, annotation)
     if hinted is not None:
         optional = default is not None and default[0] == "const" and default[2] is None
         value = join(hinted, NONE) if optional else hinted
@@ -236,7 +236,7 @@ def _decorate(frame: Frame, node: Node, decorator: Value, value: Value) -> Value
     changed = external.decorate(decorator, value)
     if changed is not None:
         return changed
-    if isinstance(decorator, (Function, Bound)) or (isinstance(decorator, Partial)):
+    if isinstance(decorator, (Function, Bound, Partial)):
         traced, frame.traced = frame.traced, False
         wrapped = call(frame, node[1], decorator, Arguments((value,)))
         frame.traced = traced
@@ -335,7 +335,9 @@ def _call_shallow(outside: Frame, frame: Frame, span: Span, callee: Disabled, ar
     if env is None:
         return UNKNOWN
     symbol = target.symbol
-    inner = Frame(frame.analysis, symbol.module, symbol, frame.settings, False, env, target.scope, outside, calls_traced=True)
+    inner = Frame(
+        frame.analysis, symbol.module, symbol, frame.settings, False, env, target.scope, outside, calls_traced=True
+    )
     frame.analysis.functions_active.append(symbol)
     try:
         statements.run(inner, symbol.body)

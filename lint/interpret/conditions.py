@@ -185,7 +185,13 @@ def _as_instance(value: Value, classes: Value) -> Value | None:
             return Tensor()
         case External(name=name) if name.startswith("builtins."):
             kind = name.removeprefix("builtins.")
-            return Sequence(UNKNOWN, kind) if kind in CONTAINERS - {"dict"} else Mapping() if kind == "dict" else Host(kind)
+            return (
+                Sequence(UNKNOWN, kind)
+                if kind in CONTAINERS - {"dict"}
+                else Mapping()
+                if kind == "dict"
+                else Host(kind)
+            )
         case Class(symbol=symbol):
             return value if isinstance(value, Instance) else Instance(symbol)
     return UNKNOWN

@@ -248,7 +248,7 @@ def _comparison(frame: Frame, node: Node) -> Value:
         return Host("bool") if same is None else Const(same)
     left = evaluate(frame, node[2])
     result: Value | None = None
-    for operator, operand in zip(operators, node[4]):
+    for operator, operand in zip(operators, node[4], strict=False):
         right = evaluate(frame, operand)
         if result is not None and isinstance(result, Tensor):
             frame.observe(Branch(node[1], result, "and"))  # `a < t < b` is `a < t and t < b`
@@ -330,13 +330,13 @@ def _conditional(frame: Frame, node: Node) -> Value:
 def _display(frame: Frame, node: Node) -> Value:
     items = [evaluate(frame, item) for item in node[2]]
     if any(item[0] == "star" for item in node[2]):
-        parts = [element_of(known(v)) if item[0] == "star" else v for item, v in zip(node[2], items)]
+        parts = [element_of(known(v)) if item[0] == "star" else v for item, v in zip(node[2], items, strict=False)]
         spread = [
             part
-            for item, value in zip(node[2], items)
+            for item, value in zip(node[2], items, strict=False)
             for part in (value.items if item[0] == "star" and isinstance(value, Tuple_) else (value,))
         ]
-        if all(item[0] != "star" or isinstance(v, Tuple_) for item, v in zip(node[2], items)):
+        if all(item[0] != "star" or isinstance(v, Tuple_) for item, v in zip(node[2], items, strict=False)):
             return Tuple_(tuple(spread), node[0] == "list")
         return Sequence(join_all(parts), node[0])
     if node[0] == "set":
@@ -347,7 +347,7 @@ def _display(frame: Frame, node: Node) -> Value:
 def _dict(frame: Frame, node: Node) -> Value:
     items: dict[object, Value] = {}
     rest: list[Value] = []
-    for key, value in zip(node[2], node[3]):
+    for key, value in zip(node[2], node[3], strict=False):
         held = evaluate(frame, value)
         if key is None:
             match known(held):

@@ -48,20 +48,80 @@ OPAQUE = {"torch.compiler.allow_in_graph", "torch.compiler.nonstrict_trace", "to
           "torch.fx.wrap"}  # fmt: skip
 TRANSFORMS = {"torch.func.vmap", "torch.vmap", "torch.func.grad", "torch.func.grad_and_value", "torch.func.jacrev",
               "torch.func.jacfwd", "torch.func.hessian"}  # fmt: skip
-CALLERS = {"torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential", "torch._dynamo.nonstrict_trace"}
-BOOLEAN = {f"torch.{name}" for name in (
-    "isnan isinf isfinite isneginf isposinf isreal isclose isin eq ne lt le gt ge greater less greater_equal less_equal "
-    "not_equal logical_and logical_or logical_not logical_xor signbit all any").split()}  # fmt: skip
-INTEGER = {f"torch.{name}" for name in (
-    "argmax argmin argsort arange randint randperm bucketize searchsorted nonzero argwhere bincount "
-    "count_nonzero").split()}  # fmt: skip
-SAME_DTYPE = set(
-    """clone detach contiguous view reshape squeeze unsqueeze transpose permute expand expand_as flatten unflatten repeat
-    roll flip cpu cuda t T select narrow split chunk unbind index_select gather masked_fill where cat stack to masked_select
-    view_as movedim swapaxes tril triu diagonal tile repeat_interleave take_along_dim fill_ zero_ masked_fill_ max min amax
-    amin sort topk new_zeros zeros_like ones_like empty_like abs clamp neg sum prod cumsum triu_ tril_ values indices
-    """.split()
-)
+CALLERS = {
+    "torch.utils.checkpoint.checkpoint",
+    "torch.utils.checkpoint.checkpoint_sequential",
+    "torch._dynamo.nonstrict_trace",
+}
+BOOLEAN = {f"torch.{name}" for name in ["isnan", "isinf", "isfinite", "isneginf", "isposinf", "isreal", "isclose", "isin", "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "greater_equal", "less_equal", "not_equal", "logical_and", "logical_or", "logical_not", "logical_xor", "signbit", "all", "any"]}  # fmt: skip
+INTEGER = {f"torch.{name}" for name in ["argmax", "argmin", "argsort", "arange", "randint", "randperm", "bucketize", "searchsorted", "nonzero", "argwhere", "bincount", "count_nonzero"]}  # fmt: skip
+SAME_DTYPE = {
+    "clone",
+    "detach",
+    "contiguous",
+    "view",
+    "reshape",
+    "squeeze",
+    "unsqueeze",
+    "transpose",
+    "permute",
+    "expand",
+    "expand_as",
+    "flatten",
+    "unflatten",
+    "repeat",
+    "roll",
+    "flip",
+    "cpu",
+    "cuda",
+    "t",
+    "T",
+    "select",
+    "narrow",
+    "split",
+    "chunk",
+    "unbind",
+    "index_select",
+    "gather",
+    "masked_fill",
+    "where",
+    "cat",
+    "stack",
+    "to",
+    "masked_select",
+    "view_as",
+    "movedim",
+    "swapaxes",
+    "tril",
+    "triu",
+    "diagonal",
+    "tile",
+    "repeat_interleave",
+    "take_along_dim",
+    "fill_",
+    "zero_",
+    "masked_fill_",
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "sort",
+    "topk",
+    "new_zeros",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "abs",
+    "clamp",
+    "neg",
+    "sum",
+    "prod",
+    "cumsum",
+    "triu_",
+    "tril_",
+    "values",
+    "indices",
+}
 NUMPY_HOST = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 RESULT_OBJECTS = {
     "logging.getLogger": "logging.Logger",
@@ -156,7 +216,9 @@ def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Argumen
             return Host("dtype")
     if name.startswith(("torch.is_", "torch.get_", "torch.are_")):
         return Host("bool" if name.startswith("torch.is_") else "")
-    if name.rpartition(".")[2][:1].isupper() or name.startswith(("torch.profiler.", "torch.compiler.", "torch.autograd.")):
+    if name.rpartition(".")[2][:1].isupper() or name.startswith(
+        ("torch.profiler.", "torch.compiler.", "torch.autograd.")
+    ):
         return ExternalObject(name, arguments.positional, arguments.keywords)
     if name in _CONTEXTS:
         return ExternalObject(name)
@@ -205,7 +267,20 @@ def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
         return "int"
     if last in ("tensor", "as_tensor"):
         return _literal_dtype(arguments.positional[0]) if arguments.positional else None
-    if last in ("ones", "zeros", "rand", "randn", "eye", "empty", "linspace", "softmax", "sigmoid", "exp", "log", "mean"):
+    if last in (
+        "ones",
+        "zeros",
+        "rand",
+        "randn",
+        "eye",
+        "empty",
+        "linspace",
+        "softmax",
+        "sigmoid",
+        "exp",
+        "log",
+        "mean",
+    ):
         return "float"
     if last in SAME_DTYPE and inputs:
         dtypes = {v.dtype for v in inputs if last in ("cat", "stack", "where") or v is inputs[0]}
@@ -287,7 +362,11 @@ def _numpy(name: str, arguments: Arguments) -> Value:
     if ".random." in name:
         return Tensor(array=True, random=True, made_here=True)
     if last in ("ones", "zeros", "empty", "array", "asarray"):
-        return Tensor(array=True, made_here=True, sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments))
+        return Tensor(
+            array=True,
+            made_here=True,
+            sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
+        )
     return Tensor(array=True, made_here=True)
 
 
@@ -412,6 +491,8 @@ def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: A
         return UNKNOWN
     kind = frame.analysis.api.module_kind(receiver.cls)
     first = known(arguments.positional[0]) if arguments.positional else UNKNOWN
+    if receiver.cls in ("torch.nn.Identity", "torch.nn.Flatten"):
+        return replace(first, sizes=None) if isinstance(first, Tensor) else first
     sure = first.sure if isinstance(first, Tensor) else True
     if kind == "tensors":
         return Sequence(Tensor(made_here=True, sure=sure), "tuple")

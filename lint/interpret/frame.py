@@ -28,6 +28,13 @@ class Settings:
     dynamic: bool | None = None
     flags: frozenset[str] = frozenset()
     """Other config switches, as `name=value`."""
+    reorderable: frozenset[str] = frozenset()
+    """Logging functions that Dynamo moves behind the graph, or drops."""
+    varying: frozenset[str] = frozenset()
+    """The entry's parameters that visible calls give three or more different values."""
+
+    def varies(self, parameter: str) -> bool:
+        return parameter in self.varying
 
     def flag(self, name: str) -> bool:
         return f"{name}=True" in self.flags
@@ -69,7 +76,7 @@ class Emission:
     when: When
     calls: tuple[Site, ...] = ()
 
-    def through(self, site: Site, when: When) -> "Emission":
+    def through(self, site: Site, when: When) -> Emission:
         return replace(self, calls=(*self.calls, site), when=both(when, self.when))
 
 
@@ -84,15 +91,15 @@ def both(outer: When, inner: When) -> When:
 class Frame:
     """One function (or module body) under interpretation."""
 
-    analysis: "Analysis"
+    analysis: Analysis
     module: Module
     function: FunctionSymbol | None
     settings: Settings
     traced: bool
     env: dict[str, Value] = field(default_factory=dict)
-    scope: "Frame | None" = None
+    scope: Frame | None = None
     """The frame that a nested function closes over."""
-    caller: "Frame | None" = None
+    caller: Frame | None = None
     calls_traced: bool = False
     """Whether calls from here are traced although this frame is not (`torch.compiler.disable(recursive=False)`)."""
     live: bool = True
@@ -183,7 +190,7 @@ class Frame:
             if self._broke(emission):
                 self._lose(emission.hit)
 
-    def take(self, inner: "Frame") -> None:
+    def take(self, inner: Frame) -> None:
         """Take over what a comprehension of this frame met; a break in it is a break here too."""
         for emission in inner.emissions:
             self.emissions.append(emission)
@@ -194,7 +201,7 @@ class Frame:
         broke = emission.effect in (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME) and not emission.hit.note
         return broke and self.traced and self.unresumable and not self.settings.fullgraph
 
-    def child(self) -> "Frame":
+    def child(self) -> Frame:
         """A frame for a comprehension: reads this frame's variables, binds its own."""
         return Frame(
             analysis=self.analysis,

@@ -62,7 +62,11 @@ def _number(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
             case Tensor():
                 return read(frame, span, value, f"__{kind}__", kind)
             case Const(value=held) if isinstance(held, (int, float)):
-                return Const({"int": int, "float": float, "bool": bool}[kind](held)) if held == held and abs(held) < 1e12 else Host(kind)
+                return (
+                    Const({"int": int, "float": float, "bool": bool}[kind](held))
+                    if held == held and abs(held) < 1e12
+                    else Host(kind)
+                )
             case SizeInt():
                 return value if kind == "int" else Host(kind)
             case Scalar():
@@ -129,7 +133,9 @@ def _enumerate(frame: Frame, span: Span, arguments: Arguments) -> Value:
 def _zip(frame: Frame, span: Span, arguments: Arguments) -> Value:
     values = [known(value) for value in arguments.positional]
     if values and all(isinstance(value, Tuple_) for value in values):
-        return Tuple_(tuple(Tuple_(row) for row in zip(*(v.items for v in values if isinstance(v, Tuple_)))))
+        return Tuple_(
+            tuple(Tuple_(row) for row in zip(*(v.items for v in values if isinstance(v, Tuple_)), strict=False))
+        )
     return Sequence(Tuple_(tuple(objects.iterate(frame, span, value) for value in values)), "iterator")
 
 
@@ -139,7 +145,9 @@ def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
             return Tuple_((), mutable=kind == "list")
         value = _first(arguments)
         if isinstance(value, Tuple_):
-            return Tuple_(value.items, kind == "list") if kind in ("list", "tuple") else Sequence(element_of(value), kind)
+            return (
+                Tuple_(value.items, kind == "list") if kind in ("list", "tuple") else Sequence(element_of(value), kind)
+            )
         if isinstance(value, ExternalObject):
             return value
         return Sequence(objects.iterate(frame, span, value), kind)
@@ -386,7 +394,10 @@ def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, a
     if name == "compile" and objects.is_module(frame.analysis, receiver.symbol):
         region.compile_method(frame, span, receiver, arguments)
         return NONE
-    if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(arguments.positional) >= 2:
+    if (
+        name in ("register_buffer", "register_parameter", "add_module", "register_module")
+        and len(arguments.positional) >= 2
+    ):
         held = known(arguments.positional[0])
         if isinstance(held, Const) and isinstance(held.value, str):
             frame.analysis.attributes.setdefault(receiver, {})[held.value] = arguments.positional[1]

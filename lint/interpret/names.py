@@ -35,7 +35,7 @@ def global_value(frame: Frame, node: Node) -> Value:
         value = _widened(value, name)
         if isinstance(value, Host) and frame.traced and name not in frame.env:
             frame.observe(GlobalRead(node[1], name, value, frame.module))
-    return frame.env[name] if name in frame.env else value
+    return frame.env.get(name, value)
 
 
 def _widened(value: Value, name: str) -> Value:

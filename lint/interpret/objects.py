@@ -36,7 +36,7 @@ from ..values import (
     join,
     known,
 )
-from . import annotations, calls, names
+from . import calls, hints, names
 from .analysis import Analysis
 from .frame import Frame
 
@@ -131,7 +131,16 @@ def _object_attribute(frame: Frame, span: Span, receiver: ExternalObject, name: 
             return Tensor()
         if name == "training":
             return Host("bool", "training")
-        if name in ("in_features", "out_features", "num_embeddings", "embedding_dim", "p", "kernel_size", "stride", "padding"):
+        if name in (
+            "in_features",
+            "out_features",
+            "num_embeddings",
+            "embedding_dim",
+            "p",
+            "kernel_size",
+            "stride",
+            "padding",
+        ):
             return Host("int")
     return Method(receiver, name)
 
@@ -188,7 +197,9 @@ def find_method(analysis: Analysis, symbol: ClassSymbol, name: str) -> FunctionS
 def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) -> Value:
     analysis = frame.analysis
     method = find_method(analysis, receiver.symbol, name)
-    stored_value = analysis.attributes.get(receiver, {}).get(name) if frame.storing else _built(frame, receiver).get(name)
+    stored_value = (
+        analysis.attributes.get(receiver, {}).get(name) if frame.storing else _built(frame, receiver).get(name)
+    )
     if stored_value is None and method is not None:
         return _bind(frame, span, receiver, method)
     value = stored_value if stored_value is not None else _declared(frame, receiver, name)
@@ -221,7 +232,7 @@ def _declared(frame: Frame, receiver: Instance, name: str) -> Value | None:
             value = expressions.peek(scope, cls.attributes[name][-1])
             return Bound(receiver, value) if isinstance(value, Function) else value
         if name in cls.annotations:
-            return annotations.annotated(frame.analysis, cls.module, cls.annotations[name])
+            return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
     return None
 
 
@@ -247,7 +258,7 @@ def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Val
             return given
         if name in cls.attributes:
             return expressions.peek(frame.analysis.module_frame(cls.module), cls.attributes[name][-1])
-    return annotations.annotated(frame.analysis, cls.module, cls.annotations[name])
+    return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
 
 
 def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value | None) -> Value | None:
@@ -359,7 +370,9 @@ def _super_attribute(frame: Frame, span: Span, value: Super, name: str) -> Value
     for cls in after:
         if name in cls.methods:
             return _bind(frame, span, receiver, cls.methods[name])
-    return External(f"{external[0]}.{name}") if external and external[0] != MODULE else Method(receiver, f"super.{name}")
+    return (
+        External(f"{external[0]}.{name}") if external and external[0] != MODULE else Method(receiver, f"super.{name}")
+    )
 
 
 def stored(frame: Frame, receiver: Value, name: str) -> Value:

@@ -113,7 +113,7 @@ def _spread(frame: Frame, target: Node, value: Value) -> None:
     targets = target[2]
     starred = any(item[0] == "star" for item in targets)
     if isinstance(value, Tuple_) and len(value.items) == len(targets) and not starred:
-        for item, part in zip(targets, value.items):
+        for item, part in zip(targets, value.items, strict=False):
             bind(frame, item, part)
         return
     part = objects.iterate(frame, target[1], value)
@@ -335,15 +335,25 @@ def _delete(frame: Frame, node: Node) -> None:
 
 
 def _define(frame: Frame, node: Node) -> None:
-    prefix = f"{frame.qualname}.<locals>." if frame.function else ""
-    owner = FunctionSymbol(frame.module, prefix + node[2], node)
-    frame.env[node[2]] = calls.decorated(frame, owner, frame)
+    known_symbol = frame.module.functions.get(node[2]) if frame.function is None else None
+    if known_symbol is not None and known_symbol.node is node:
+        frame.env[node[2]] = calls.decorated(frame, known_symbol, None)
+        return
+    symbol = FunctionSymbol(frame.module, _nested(frame, node[2]), node)
+    frame.env[node[2]] = calls.decorated(frame, symbol, frame)
 
 
 def _define_class(frame: Frame, node: Node) -> None:
     frame.observe(Definition(node[1], "class"))
-    prefix = f"{frame.qualname}.<locals>." if frame.function else ""
-    frame.env[node[2]] = Class(ClassSymbol(frame.module, prefix + node[2], node, frame))
+    known_symbol = frame.module.classes.get(node[2]) if frame.function is None else None
+    if known_symbol is not None and known_symbol.node is node:
+        frame.env[node[2]] = Class(known_symbol)
+        return
+    frame.env[node[2]] = Class(ClassSymbol(frame.module, _nested(frame, node[2]), node, frame))
+
+
+def _nested(frame: Frame, name: str) -> str:
+    return f"{frame.qualname}.<locals>.{name}" if frame.function else name
 
 
 def _import(frame: Frame, node: Node) -> None:

@@ -1,0 +1,26 @@
+"""An int attribute of an `nn.Module` that traced code changes: guarded by value, so every call compiles again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fullgraph.rules.model import Rule
+
+from ..facts import Fact, Store
+from ..findings import Confidence
+from ..interpret import objects
+from ..interpret.frame import Frame, Hit
+from ..values import Class, Const, Host, Instance, kind_of
+
+FACTS = (Store,)
+
+
+def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
+    if not isinstance(fact, Store) or not isinstance(fact.receiver, (Instance, Class)):
+        return
+    if not objects.is_module(frame.analysis, fact.receiver.symbol) or frame.storing:
+        return
+    counts = isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}"
+    was_int = kind_of(fact.previous) == "int" and isinstance(fact.previous, (Const, Host))
+    if counts and was_int and kind_of(fact.value) == "int":
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN if not frame.conditions else Confidence.LIKELY)
