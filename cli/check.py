@@ -21,7 +21,7 @@ FORMATS = ("text", "concise", "json")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="[PATH]...")
 @click.option("--entry", multiple=True, metavar="PATH::QUALNAME", help="Take this function for compiled. Repeatable.")
 @click.option(
     "--assume-compiled",

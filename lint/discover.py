@@ -54,8 +54,6 @@ Ignore = tuple[Path, "GitIgnoreSpec"]
 
 
 def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
-    if not os.access(folder, os.R_OK | os.X_OK):
-        return  # nobody named it: a database's or container's folder, say
     ignores = (*ignores, *_ignores_in(folder))
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -72,7 +70,10 @@ def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Igno
 
 
 def _skipped(folder: os.DirEntry[str]) -> bool:
-    return folder.name.startswith(".") or folder.name in SKIPPED or Path(folder.path, "pyvenv.cfg").exists()
+    if folder.name.startswith(".") or folder.name in SKIPPED:
+        return True
+    # What nobody named and nobody may read: a database's or a container's folder, say.
+    return not os.access(folder.path, os.R_OK | os.X_OK) or Path(folder.path, "pyvenv.cfg").exists()
 
 
 def _ignored(path: Path, is_folder: bool, ignores: tuple[Ignore, ...]) -> bool:
