@@ -150,7 +150,8 @@ def _common_folder(paths: tuple[Path, ...]) -> Path:
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
     for folder in (start, *start.parents):
         for name in ("fullgraph.toml", "pyproject.toml"):
-            if (folder / name).is_file() and (found := _read(folder / name)):
+            # Unlike Path.is_file, this is false where the folder may not be read.
+            if os.path.isfile(folder / name) and (found := _read(folder / name)):  # noqa: PTH113
                 return found
     return None
 
