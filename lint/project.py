@@ -1,4 +1,6 @@
-"""Linking: modules, classes and functions of the project, found by path or dotted name and loaded from their summaries on demand."""
+"""Linking: modules, classes and functions of the project, found by path or dotted name and loaded from their summaries
+on demand.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ class CheckRequest:
     """One check: the files to report on, the settings, and the torch version to judge by."""
 
     files: tuple[Path, ...]
-    """Files to report findings for, absolute and sorted (see `discover.python_files`); readable or not, UTF-8 or not."""
+    """Files to report findings for, absolute and sorted (see `discover.python_files`); readable or not, UTF-8 or not.
+    """
     config: Config
     torch: str = "2.13"
     """Major and minor version, always one that the evidence covers."""

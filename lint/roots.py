@@ -1,4 +1,6 @@
-"""Where compilation starts: compile calls and decorators in the project, `--entry`, or every `forward` where that is assumed."""
+"""Where compilation starts: compile calls and decorators in the project, `--entry`, or every `forward` where that is
+assumed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A file's bytes → its `Summary`: the IR of its body and what can be told about it alone. Summaries are cached by content."""
+"""A file's bytes → its `Summary`: the IR of its body and what can be told about it alone. Summaries are cached by
+content.
+"""
 
 from __future__ import annotations
 

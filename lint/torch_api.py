@@ -1,4 +1,6 @@
-"""What torch's functions, tensor methods and attributes return and take, from the table generated out of torch's own stubs."""
+"""What torch's functions, tensor methods and attributes return and take, from the table generated out of torch's own
+stubs.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fullgraph import rules
+
+from .vocabulary import words
 
 ALIASES = {
     "torch._dynamo.disable": "torch.compiler.disable",
@@ -115,41 +119,13 @@ class TorchApi:
 
 
 _NOT_MODULES = {"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
-_COMMON_METHODS = frozenset(
+_COMMON_METHODS = {
     name for cls in (str, bytes, list, dict, set, tuple, int, float, complex) for name in dir(cls)
-) | frozenset(
-    [
-        "apply",
-        "backward",
-        "cpu",
-        "cuda",
-        "data",
-        "device",
-        "double",
-        "dtype",
-        "eval",
-        "filter",
-        "float",
-        "get_device",
-        "half",
-        "map_",
-        "name",
-        "names",
-        "new",
-        "requires_grad_",
-        "select",
-        "set_",
-        "share_memory_",
-        "size",
-        "split",
-        "step",
-        "storage",
-        "to",
-        "trace",
-        "train",
-        "type",
-        "where",
-    ]
+} | words(
+    """
+    apply backward cpu cuda data device double dtype eval filter float get_device half map_ name names new requires_grad_
+    select set_ share_memory_ size step storage to trace train type where
+    """
 )
 """Methods that modules, optimizers, strings, containers and data frames have too."""
 

@@ -268,11 +268,7 @@ def join(a: Value, b: Value) -> Value:
             return _join_tensors(a, b)
         case (Tensor(), _) | (_, Tensor()):
             tensor, other = (a, b) if isinstance(a, Tensor) else (b, a)
-            return (
-                replace(tensor, sure=False, sizes=None)
-                if isinstance(other, (Tensor, Const, Host, Unknown))
-                else UNKNOWN
-            )
+            return _tensor_or(tensor, other)
         case (Scalar(), Const() | Host() | SizeInt() | Scalar()) | (Const() | Host() | SizeInt(), Scalar()):
             return a if isinstance(a, Scalar) else b
         case (SizeInt(), Const() | Host() | SizeInt()) | (Const() | Host(), SizeInt()):
@@ -289,6 +285,14 @@ def join(a: Value, b: Value) -> Value:
             return Instance(a.symbol)
         case ExternalObject(), ExternalObject() if a.cls == b.cls:
             return ExternalObject(a.cls)
+    return UNKNOWN
+
+
+def _tensor_or(tensor: Value, other: Value) -> Value:
+    """A number that becomes a tensor (`total = 0`, then `total + x`) is taken for one; anything else stays open."""
+    numeric = isinstance(other, (Const, Host)) and other.kind in ("int", "float", "")
+    if isinstance(tensor, Tensor) and (numeric or other == UNKNOWN):
+        return replace(tensor, sure=False, sizes=None)
     return UNKNOWN
 
 

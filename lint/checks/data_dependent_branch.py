@@ -1,4 +1,6 @@
-"""Python needs a tensor's truth: `if`, `while`, ternary, `and`, `not`, comprehension conditions, `in`, `any`, `all`, `match`."""
+"""Python needs a tensor's truth: `if`, `while`, ternary, `and`, `not`, comprehension conditions, `in`, `any`, `all`,
+`match`.
+"""
 
 from __future__ import annotations
 

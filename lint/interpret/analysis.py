@@ -1,4 +1,6 @@
-"""What one check shares between all frames: the project, the rules, memoised calls, object attributes and the entries found."""
+"""What one check shares between all frames: the project, the rules, memoised calls, object attributes and the entries
+found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Conditions: decide a test where its value is known, report it where only the running tensor knows, narrow what it implies."""
+"""Conditions: decide a test where its value is known, report it where only the running tensor knows, narrow what it
+implies.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from ..values import (
     Maybe,
     Scalar,
     Sequence,
+    SizeInt,
     Tensor,
     Tuple_,
     Value,
@@ -30,6 +33,8 @@ from . import expressions, objects
 from .frame import Frame
 
 ORIGIN_TRAINING = "training"
+SIZE_TEST = Host("bool", "size")
+"""A comparison of sizes."""
 
 
 def test(frame: Frame, node: Node, construct: str, negated: bool = False) -> bool | None:
@@ -53,10 +58,19 @@ def truth(frame: Frame, node: Node, value: Value, construct: str, negated: bool 
         return False if inner is False else None
     if isinstance(value, (Tensor, Scalar)):
         frame.observe(Branch(node[1], value, construct, negated))
+        frame.tested = "tensor"
         return None
     if isinstance(value, Instance):
         return objects.truth_of_instance(frame, node[1], value)
+    frame.tested = "size" if isinstance(value, SizeInt) or value == SIZE_TEST else "host"
     return truth_of(value)
+
+
+def is_training(frame: Frame, node: Node) -> bool:
+    """Whether the condition is `self.training` or its negation, both of which programs run."""
+    inner = node[3] if node[0] == "unary" else node
+    value = expressions.peek(frame, inner) if inner[0] in ("attr", "name") else UNKNOWN
+    return isinstance(value, Host) and value.origin == ORIGIN_TRAINING
 
 
 def _connective(frame: Frame, node: Node, construct: str, negated: bool) -> bool | None:
@@ -239,7 +253,9 @@ def class_names(classes: Value) -> tuple[str, ...]:
 
 
 def check_assert(frame: Frame, node: Node) -> None:
-    """An assert on a tensor is captured when its message is absent or a plain string, and no `not` turns its jump around."""
+    """An assert on a tensor is captured when its message is absent or a plain string, and no `not` turns its jump
+    around.
+    """
     condition, message = node[2], node[3]
     said = None if message is None else expressions.evaluate(frame, message)
     for part, negated in _assert_parts(condition, False):

@@ -271,6 +271,8 @@ def _compare(frame: Frame, span: Span, operator: str, left: Value, right: Value)
         return Const((left == right) == (operator == "==")) if operator in ("==", "!=") else Host("bool")
     if isinstance(left, Scalar) or isinstance(right, Scalar):
         return Scalar("bool")
+    if isinstance(left, SizeInt) or isinstance(right, SizeInt):
+        return conditions.SIZE_TEST
     return Host("bool")
 
 
@@ -304,7 +306,8 @@ def _connective(frame: Frame, node: Node) -> Value:
             values.append(value)
             break
         if truth is None:
-            values.append(known(value) if decides else value)
+            if not isinstance(known(value), Tensor):
+                values.append(known(value) if decides else value)
             frame.conditions = conditions_before + 1
         conditions.narrow(frame, part, not decides)
     frame.env, frame.conditions = before, conditions_before

@@ -9,7 +9,6 @@ from ..facts import Call
 from ..ir import Span
 from ..values import (
     NONE,
-    SIZES,
     UNKNOWN,
     Arguments,
     Bound,
@@ -25,9 +24,7 @@ from ..values import (
     Mapping,
     Opaque,
     Partial,
-    Scalar,
     Sequence,
-    SizeInt,
     Tensor,
     Tuple_,
     Value,
@@ -35,94 +32,10 @@ from ..values import (
     join_all,
     known,
 )
-from . import arithmetic, calls, library, region
+from ..vocabulary import CALLERS, OPAQUE, TRANSFORMS
+from . import arithmetic, calls, library, region, results
 from .frame import Frame
 
-KEEP = {"torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "functools.wraps",
-        "functools.lru_cache", "functools.cache", "torch.jit.ignore", "torch.jit.export", "torch.jit.unused",
-        "torch.autocast", "torch.amp.autocast", "typing.overload", "abc.abstractmethod", "torch.compiler.set_stance",
-        "torch._dynamo.config.patch", "typing.no_type_check", "typing.final"}  # fmt: skip
-"""Decorators after which Dynamo still traces the function."""
-OPAQUE = {"torch.compiler.allow_in_graph", "torch.compiler.nonstrict_trace", "torch.library.custom_op", "torch.jit.script",
-          "torch.library.triton_op", "torch._dynamo.nonstrict_trace", "torch.compiler.leaf_function", "triton.jit",
-          "torch.fx.wrap"}  # fmt: skip
-TRANSFORMS = {"torch.func.vmap", "torch.vmap", "torch.func.grad", "torch.func.grad_and_value", "torch.func.jacrev",
-              "torch.func.jacfwd", "torch.func.hessian"}  # fmt: skip
-CALLERS = {
-    "torch.utils.checkpoint.checkpoint",
-    "torch.utils.checkpoint.checkpoint_sequential",
-    "torch._dynamo.nonstrict_trace",
-}
-BOOLEAN = {f"torch.{name}" for name in ["isnan", "isinf", "isfinite", "isneginf", "isposinf", "isreal", "isclose", "isin", "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "greater_equal", "less_equal", "not_equal", "logical_and", "logical_or", "logical_not", "logical_xor", "signbit", "all", "any"]}  # fmt: skip
-INTEGER = {f"torch.{name}" for name in ["argmax", "argmin", "argsort", "arange", "randint", "randperm", "bucketize", "searchsorted", "nonzero", "argwhere", "bincount", "count_nonzero"]}  # fmt: skip
-SAME_DTYPE = {
-    "clone",
-    "detach",
-    "contiguous",
-    "view",
-    "reshape",
-    "squeeze",
-    "unsqueeze",
-    "transpose",
-    "permute",
-    "expand",
-    "expand_as",
-    "flatten",
-    "unflatten",
-    "repeat",
-    "roll",
-    "flip",
-    "cpu",
-    "cuda",
-    "t",
-    "T",
-    "select",
-    "narrow",
-    "split",
-    "chunk",
-    "unbind",
-    "index_select",
-    "gather",
-    "masked_fill",
-    "where",
-    "cat",
-    "stack",
-    "to",
-    "masked_select",
-    "view_as",
-    "movedim",
-    "swapaxes",
-    "tril",
-    "triu",
-    "diagonal",
-    "tile",
-    "repeat_interleave",
-    "take_along_dim",
-    "fill_",
-    "zero_",
-    "masked_fill_",
-    "max",
-    "min",
-    "amax",
-    "amin",
-    "sort",
-    "topk",
-    "new_zeros",
-    "zeros_like",
-    "ones_like",
-    "empty_like",
-    "abs",
-    "clamp",
-    "neg",
-    "sum",
-    "prod",
-    "cumsum",
-    "triu_",
-    "tril_",
-    "values",
-    "indices",
-}
-NUMPY_HOST = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 RESULT_OBJECTS = {
     "logging.getLogger": "logging.Logger",
     "transformers.utils.logging.get_logger": "logging.Logger",
@@ -144,9 +57,9 @@ def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: b
     if name.startswith("torch."):
         return _torch(frame, span, name, arguments)
     if name.startswith("numpy."):
-        return _numpy(name, arguments)
+        return results.numpy_result(name, arguments)
     if name.startswith("math."):
-        return _math(name, arguments)
+        return results.math_result(name, arguments)
     if name.startswith("operator."):
         return _operator(name, arguments)
     if name in RESULT_OBJECTS:
@@ -180,7 +93,7 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     if name in OPAQUE:
         return Opaque(arguments.positional[0]) if arguments.positional else External(name)
     kind = api.kind_given(name, passed(frame, name, arguments))
-    return result_of_kind(frame, name, kind, arguments, None)
+    return results.result_of_kind(frame, name, kind, arguments, None)
 
 
 def join_tensor(arguments: Arguments) -> Value:
@@ -197,190 +110,7 @@ def passed(frame: Frame, name: str, arguments: Arguments) -> set[str]:
     return names
 
 
-def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Arguments, receiver: Tensor | None) -> Value:
-    """The value for what the table says the function returns."""
-    match kind:
-        case "tensor":
-            return _tensor(frame, name, arguments, receiver)
-        case "tensors":
-            return Sequence(replace(_tensor(frame, name, arguments, receiver), sizes=None), "tuple")
-        case "int" | "float" | "bool" | "str":
-            return Host(kind)
-        case "number":
-            return Host()
-        case "size":
-            return SIZES
-        case "none":
-            return NONE
-        case "dtype":
-            return Host("dtype")
-    if name.startswith(("torch.is_", "torch.get_", "torch.are_")):
-        return Host("bool" if name.startswith("torch.is_") else "")
-    if name.rpartition(".")[2][:1].isupper() or name.startswith(
-        ("torch.profiler.", "torch.compiler.", "torch.autograd.")
-    ):
-        return ExternalObject(name, arguments.positional, arguments.keywords)
-    if name in _CONTEXTS:
-        return ExternalObject(name)
-    return Tensor() if name.startswith("torch.ops.") else UNKNOWN
-
-
-_CONTEXTS = {"torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled", "torch.inference_mode", "torch.autocast",
-             "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.nn.attention.sdpa_kernel"}  # fmt: skip
-
-
-def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | None) -> Tensor:
-    api = frame.analysis.api
-    inputs = [receiver] if receiver is not None else []
-    inputs += [v for v in map(known, arguments.positional) if isinstance(v, Tensor)]
-    last = name.rpartition(".")[2]
-    return Tensor(
-        dtype=_dtype(last, arguments, inputs),
-        sizes=_sizes(api.is_factory(name), last, arguments, inputs),
-        random=api.is_draw(name) or (bool(inputs) and all(v.random for v in inputs)),
-        array=last == "numpy" or (bool(inputs) and all(v.array for v in inputs)),
-        sure=not inputs or any(v.sure for v in inputs) or receiver is None,
-        made_here=True,
-        layout="sparse" if last.startswith(("to_sparse", "sparse_")) else "strided",
-        unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
-    )
-
-
-DTYPE_NAMES = {"bool": "bool", "long": "int", "int": "int", "int64": "int", "int32": "int", "int16": "int", "int8": "int",
-               "uint8": "int", "short": "int", "float": "float", "float32": "float", "float16": "float", "half": "float",
-               "bfloat16": "float", "double": "float", "float64": "float", "complex64": "complex"}  # fmt: skip
-
-
-def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
-    asked = arguments.keyword("dtype")
-    if asked is None and last in ("to", "type", "astype") and arguments.positional:
-        asked = arguments.positional[0]
-    if isinstance(asked, External):
-        named = DTYPE_NAMES.get(asked.name.rpartition(".")[2])
-        if named is not None:
-            return named
-    if last in DTYPE_NAMES and inputs:
-        return DTYPE_NAMES[last]
-    if f"torch.{last}" in BOOLEAN:
-        return "bool"
-    if f"torch.{last}" in INTEGER:
-        return "int"
-    if last in ("tensor", "as_tensor"):
-        return _literal_dtype(arguments.positional[0]) if arguments.positional else None
-    if last in (
-        "ones",
-        "zeros",
-        "rand",
-        "randn",
-        "eye",
-        "empty",
-        "linspace",
-        "softmax",
-        "sigmoid",
-        "exp",
-        "log",
-        "mean",
-    ):
-        return "float"
-    if last in SAME_DTYPE and inputs:
-        dtypes = {v.dtype for v in inputs if last in ("cat", "stack", "where") or v is inputs[0]}
-        return dtypes.pop() if len(dtypes) == 1 else None
-    return None
-
-
-def _literal_dtype(value: Value) -> str | None:
-    while isinstance(value, Tuple_) and value.items:
-        value = value.items[0]
-    match value:
-        case Const(kind="bool" | "int" | "float" as kind) | Host(kind="bool" | "int" | "float" as kind):
-            return kind
-        case Tensor(dtype=dtype):
-            return dtype
-    return None
-
-
-def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor]) -> tuple[int | None, ...] | None:
-    if factory:
-        return _factory_sizes(last, arguments)
-    if not inputs:
-        return None
-    if last in ("clone", "detach", "contiguous", "to", "cpu", "float", "bool", "long", "relu", "sin", "cos", "exp",
-                "zeros_like", "ones_like", "rand_like", "randn_like", "isnan", "isinf", "isfinite", "abs", "neg"):  # fmt: skip
-        return inputs[0].sizes
-    if last in ("sum", "mean", "max", "min", "any", "all", "prod", "std", "norm") and len(arguments.positional) <= (
-        0 if inputs and inputs[0] not in arguments.positional else 1
-    ):
-        return () if not arguments.keywords else None
-    return None
-
-
-def _factory_sizes(last: str, arguments: Arguments) -> tuple[int | None, ...] | None:
-    positional = arguments.positional
-    if last in ("ones", "zeros", "rand", "randn", "empty"):
-        size = arguments.keyword("size")
-        given = (size,) if size is not None else positional
-        if len(given) == 1 and isinstance(given[0], Tuple_):
-            given = given[0].items
-        return tuple(_size(value) for value in given)
-    if last == "full" and positional and isinstance(positional[0], Tuple_):
-        return tuple(_size(value) for value in positional[0].items)
-    if last == "arange" and len(positional) == 1:
-        return (_size(positional[0]),)
-    if last in ("arange", "linspace", "randperm"):
-        return (None,)
-    if last == "eye" and len(positional) == 1:
-        return (_size(positional[0]),) * 2
-    if last in ("tensor", "as_tensor") and positional:
-        return _literal_sizes(positional[0])
-    return None
-
-
-def _size(value: Value) -> int | None:
-    return value.value if isinstance(value, Const) and isinstance(value.value, int) else None
-
-
-def _literal_sizes(value: Value) -> tuple[int | None, ...] | None:
-    match value:
-        case Const() | Host():
-            return ()
-        case Tuple_(items=items) if items:
-            inner = _literal_sizes(items[0])
-            return None if inner is None else (len(items), *inner)
-        case Tensor(sizes=sizes):
-            return sizes
-    return None
-
-
 # numpy, math, operator
-
-
-def _numpy(name: str, arguments: Arguments) -> Value:
-    """In traced code Dynamo runs numpy on tensors, so that its results are as data-dependent as theirs."""
-    last = name.rpartition(".")[2]
-    if last in NUMPY_HOST:
-        return ExternalObject(name)
-    if ".random." in name:
-        return Tensor(array=True, random=True, made_here=True)
-    if last in ("ones", "zeros", "empty", "array", "asarray"):
-        return Tensor(
-            array=True,
-            made_here=True,
-            sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
-        )
-    return Tensor(array=True, made_here=True)
-
-
-def _math(name: str, arguments: Arguments) -> Value:
-    last = name.removeprefix("math.")
-    inputs = [known(value) for value in arguments.positional]
-    if any(isinstance(value, Scalar) for value in inputs):
-        return Scalar("float")
-    kind = "int" if last in ("floor", "ceil", "gcd", "lcm", "prod", "comb", "factorial", "isqrt", "trunc") else "float"
-    kind = "bool" if last.startswith("is") and last != "isqrt" else kind
-    if any(isinstance(value, SizeInt) for value in inputs):
-        return SizeInt() if kind == "int" else Host(kind)
-    origin = next((value.origin for value in inputs if isinstance(value, Host) and value.origin), "")
-    return Host(kind, origin)
 
 
 def _operator(name: str, arguments: Arguments) -> Value:

@@ -75,9 +75,11 @@ class Emission:
     function: str
     when: When
     calls: tuple[Site, ...] = ()
+    doubtful: bool = False
+    """Stands, or is called, in a branch that an unknown Python value decides."""
 
-    def through(self, site: Site, when: When) -> Emission:
-        return replace(self, calls=(*self.calls, site), when=both(when, self.when))
+    def through(self, site: Site, when: When, doubtful: bool) -> Emission:
+        return replace(self, calls=(*self.calls, site), when=both(when, self.when), doubtful=doubtful or self.doubtful)
 
 
 def both(outer: When, inner: When) -> When:
@@ -110,6 +112,10 @@ class Frame:
     """Enclosing `try` blocks, which it can't resume in either."""
     conditions: int = 0
     """Enclosing branches that may not be taken."""
+    doubts: int = 0
+    """Those among them that a Python value decides which the linter does not know."""
+    tested: str = ""
+    """What the last undecided test was about: `tensor`, `size` or `host`."""
     skipped: bool = False
     """A graph break before this point makes Dynamo give up the whole frame."""
     eager: bool = False
@@ -162,7 +168,7 @@ class Frame:
             hit, effect = self._placed(hit, effect)
         if (hit.code, self.source(hit.span)) in self.twins and not hit.note:
             hit = replace(hit, note="another branch does the same; only one of them runs")
-        self.emissions.append(Emission(hit, effect, self.module, self.qualname, self.when))
+        self.emissions.append(Emission(hit, effect, self.module, self.qualname, self.when, doubtful=self.doubts > 0))
 
     def _placed(self, hit: Hit, effect: Effect) -> tuple[Hit, Effect]:
         """What a break means here: in a loop or an unresumable block the frame is lost, and what follows is not traced."""
@@ -186,14 +192,14 @@ class Frame:
     def absorb(self, emissions: Iterable[Emission], site: Site) -> None:
         """Take over what a callee met; a break in it is a break of this frame at the call."""
         for emission in emissions:
-            self.emissions.append(emission.through(site, self.when))
+            self.emissions.append(emission.through(site, self.when, self.doubts > 0))
             if self._broke(emission):
                 self._lose(emission.hit)
 
     def take(self, inner: Frame) -> None:
         """Take over what a comprehension of this frame met; a break in it is a break here too."""
         for emission in inner.emissions:
-            self.emissions.append(emission)
+            self.emissions.append(replace(emission, doubtful=emission.doubtful or self.doubts > 0))
             if self._broke(emission):
                 self._lose(emission.hit)
 

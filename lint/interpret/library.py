@@ -35,7 +35,8 @@ from ..values import (
     kind_of,
     known,
 )
-from . import calls, conditions, external, objects, region
+from ..vocabulary import MODULE_CONVERSIONS
+from . import calls, conditions, external, objects, region, results
 from .frame import Frame
 
 MAX_RANGE = 64
@@ -351,7 +352,7 @@ def _tensor_method(
     kind_name = api.kind_given(method, external.passed(frame, method, arguments))
     if receiver.array and kind_name is None:
         return Tensor(array=True, made_here=True)
-    return external.result_of_kind(frame, method, kind_name, arguments, receiver)
+    return results.result_of_kind(frame, method, kind_name, arguments, receiver)
 
 
 def _list_read(frame: Frame, receiver: Tensor) -> Value:
@@ -380,7 +381,7 @@ def _object_method(
         if name == "compile":
             region.compile_method(frame, span, receiver, arguments)
             return NONE
-        if name in ("to", "cuda", "cpu", "eval", "train", "half", "float", "double", "requires_grad_", "bfloat16"):
+        if name in MODULE_CONVERSIONS:
             return receiver
     if name == "is_set":
         return Host("bool")
@@ -402,7 +403,7 @@ def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, a
         if isinstance(held, Const) and isinstance(held.value, str):
             frame.analysis.attributes.setdefault(receiver, {})[held.value] = arguments.positional[1]
         return NONE
-    if name in ("to", "cuda", "cpu", "eval", "train", "half", "float", "double", "requires_grad_", "bfloat16"):
+    if name in MODULE_CONVERSIONS:
         return receiver
     for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
         frame.observe(Call(span, f"{base}.{name}", arguments, receiver))

@@ -36,6 +36,7 @@ from ..values import (
     join,
     known,
 )
+from ..vocabulary import MODULE_METHODS
 from . import calls, hints, names
 from .analysis import Analysis
 from .frame import Frame
@@ -299,13 +300,6 @@ def _inherited(frame: Frame, span: Span, receiver: Instance, name: str) -> Value
     if "torch.Tensor" in external:
         return Method(Tensor(), name)
     return Method(receiver, name) if external else UNKNOWN
-
-
-MODULE_METHODS = {"register_buffer", "register_parameter", "add_module", "register_module", "compile", "eval", "train", "to", "cuda", "half",
-                  "float", "double", "parameters", "named_parameters", "children", "modules", "named_modules", "state_dict",
-                  "apply", "requires_grad_", "cpu", "zero_grad", "register_forward_hook", "register_forward_pre_hook",
-                  "get_submodule", "get_parameter", "buffers", "named_buffers", "named_children", "type", "bfloat16",
-                  "load_state_dict", "_call_impl", "__call__", "register_full_backward_hook"}  # fmt: skip
 
 
 def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> Value:

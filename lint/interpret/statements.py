@@ -25,35 +25,12 @@ from ..values import (
     join,
     known,
 )
+from ..vocabulary import RESUMABLE_CONTEXTS
 from . import calls, conditions, expressions, names, objects
 from .frame import Frame
 
 UNROLL = 16
 """Loops over known values around compiled calls are followed pass by pass up to this many."""
-
-RESUMABLE_CONTEXTS = {
-    "torch.no_grad",
-    "torch.enable_grad",
-    "torch.set_grad_enabled",
-    "torch.inference_mode",
-    "torch.autocast",
-    "torch.amp.autocast",
-    "torch.amp.autocast_mode.autocast",
-    "torch.cuda.amp.autocast",
-    "torch.cpu.amp.autocast",
-    "torch.autograd.set_grad_enabled",
-    "torch.autograd.no_grad",
-    "torch.autograd.grad_mode.no_grad",
-    "torch.autograd.grad_mode.set_grad_enabled",
-    "torch.autograd.grad_mode.enable_grad",
-    "torch.autograd.grad_mode.inference_mode",
-    "torch.autograd.profiler.record_function",
-    "torch.profiler.record_function",
-    "torch.profiler.profile",
-    "torch.nn.attention.sdpa_kernel",
-    "contextlib.nullcontext",
-}
-"""Context managers that Dynamo re-enters after a graph break inside them; any other one loses the frame."""
 
 
 def run(frame: Frame, body: Block) -> None:
@@ -189,7 +166,9 @@ def _if(frame: Frame, node: Node) -> None:
     before = dict(frame.env)
     when = frame.when
     mark = len(frame.emissions)
+    doubt = frame.tested == "host" and not conditions.is_training(frame, node[2])
     frame.conditions += 1
+    frame.doubts += doubt
     conditions.narrow(frame, node[2], True)
     run(frame, node[3])
     taken, taken_live, frame.env, frame.live, frame.when = frame.env, frame.live, before, True, when
@@ -198,6 +177,7 @@ def _if(frame: Frame, node: Node) -> None:
     conditions.narrow(frame, node[2], False)
     run(frame, node[4])
     frame.conditions -= 1
+    frame.doubts -= doubt
     frame.when = when
     if taken_live:
         frame.twins = twins

@@ -1,0 +1,200 @@
+"""What torch, numpy and math functions return: the kind from the table, dtype and sizes as far as the arguments tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..values import (
+    NONE,
+    SIZES,
+    UNKNOWN,
+    Arguments,
+    Const,
+    External,
+    ExternalObject,
+    Host,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Tensor,
+    Tuple_,
+    Value,
+    known,
+)
+from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, INTEGER, REDUCTIONS, SAME_DTYPE, SAME_SIZES
+from .frame import Frame
+
+NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
+
+
+def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Arguments, receiver: Tensor | None) -> Value:
+    """The value for what the table says the function returns."""
+    match kind:
+        case "tensor":
+            return _tensor(frame, name, arguments, receiver)
+        case "tensors":
+            return Sequence(replace(_tensor(frame, name, arguments, receiver), sizes=None), "tuple")
+        case "int" | "float" | "bool" | "str":
+            return Host(kind)
+        case "number":
+            return Host()
+        case "size":
+            return SIZES
+        case "none":
+            return NONE
+        case "dtype":
+            return Host("dtype")
+    if name.startswith(("torch.is_", "torch.get_", "torch.are_")):
+        return Host("bool" if name.startswith("torch.is_") else "")
+    if name.rpartition(".")[2][:1].isupper() or name.startswith(
+        ("torch.profiler.", "torch.compiler.", "torch.autograd.")
+    ):
+        return ExternalObject(name, arguments.positional, arguments.keywords)
+    if name in CONTEXTS:
+        return ExternalObject(name)
+    return Tensor() if name.startswith("torch.ops.") else UNKNOWN
+
+
+def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | None) -> Tensor:
+    api = frame.analysis.api
+    inputs = [receiver] if receiver is not None else []
+    inputs += [v for v in map(known, arguments.positional) if isinstance(v, Tensor)]
+    last = name.rpartition(".")[2]
+    return Tensor(
+        dtype=_dtype(last, arguments, inputs),
+        sizes=_sizes(api.is_factory(name), last, arguments, inputs),
+        random=api.is_draw(name) or (bool(inputs) and all(v.random for v in inputs)),
+        array=last == "numpy" or (bool(inputs) and all(v.array for v in inputs)),
+        sure=not inputs or any(v.sure for v in inputs) or receiver is None,
+        made_here=True,
+        layout="sparse" if last.startswith(("to_sparse", "sparse_")) else "strided",
+        unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
+    )
+
+
+def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
+    asked = arguments.keyword("dtype")
+    if asked is None and last in ("to", "type", "astype") and arguments.positional:
+        asked = arguments.positional[0]
+    if isinstance(asked, External):
+        named = DTYPES.get(asked.name.rpartition(".")[2])
+        if named is not None:
+            return named
+    if last in DTYPES and inputs:
+        return DTYPES[last]
+    if last in BOOLEAN:
+        return "bool"
+    if last in INTEGER:
+        return "int"
+    if last in ("tensor", "as_tensor"):
+        return _literal_dtype(arguments.positional[0]) if arguments.positional else None
+    if last in (
+        "ones",
+        "zeros",
+        "rand",
+        "randn",
+        "eye",
+        "empty",
+        "linspace",
+        "softmax",
+        "sigmoid",
+        "exp",
+        "log",
+        "mean",
+    ):
+        return "float"
+    if last in SAME_DTYPE and inputs:
+        dtypes = {v.dtype for v in inputs if last in ("cat", "stack", "where") or v is inputs[0]}
+        return dtypes.pop() if len(dtypes) == 1 else None
+    return None
+
+
+def _literal_dtype(value: Value) -> str | None:
+    while isinstance(value, Tuple_) and value.items:
+        value = value.items[0]
+    match value:
+        case Const(kind="bool" | "int" | "float" as kind) | Host(kind="bool" | "int" | "float" as kind):
+            return kind
+        case Tensor(dtype=dtype):
+            return dtype
+    return None
+
+
+def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor]) -> tuple[int | None, ...] | None:
+    if factory:
+        return _factory_sizes(last, arguments)
+    if not inputs:
+        return None
+    if last in SAME_SIZES:
+        return inputs[0].sizes
+    if last in REDUCTIONS and len(arguments.positional) <= (
+        0 if inputs and inputs[0] not in arguments.positional else 1
+    ):
+        return () if not arguments.keywords else None
+    return None
+
+
+def _factory_sizes(last: str, arguments: Arguments) -> tuple[int | None, ...] | None:
+    positional = arguments.positional
+    if last in ("ones", "zeros", "rand", "randn", "empty"):
+        size = arguments.keyword("size")
+        given = (size,) if size is not None else positional
+        if len(given) == 1 and isinstance(given[0], Tuple_):
+            given = given[0].items
+        return tuple(_size(value) for value in given)
+    if last == "full" and positional and isinstance(positional[0], Tuple_):
+        return tuple(_size(value) for value in positional[0].items)
+    if last == "arange" and len(positional) == 1:
+        return (_size(positional[0]),)
+    if last in ("arange", "linspace", "randperm"):
+        return (None,)
+    if last == "eye" and len(positional) == 1:
+        return (_size(positional[0]),) * 2
+    if last in ("tensor", "as_tensor") and positional:
+        return _literal_sizes(positional[0])
+    return None
+
+
+def _size(value: Value) -> int | None:
+    return value.value if isinstance(value, Const) and isinstance(value.value, int) else None
+
+
+def _literal_sizes(value: Value) -> tuple[int | None, ...] | None:
+    match value:
+        case Const() | Host():
+            return ()
+        case Tuple_(items=items) if items:
+            inner = _literal_sizes(items[0])
+            return None if inner is None else (len(items), *inner)
+        case Tensor(sizes=sizes):
+            return sizes
+    return None
+
+
+def numpy_result(name: str, arguments: Arguments) -> Value:
+    """In traced code Dynamo runs numpy on tensors, so that its results are as data-dependent as theirs."""
+    last = name.rpartition(".")[2]
+    if last in NUMPY_CONSTANTS:
+        return ExternalObject(name)
+    if ".random." in name:
+        return Tensor(array=True, random=True, made_here=True)
+    if last in ("ones", "zeros", "empty", "array", "asarray"):
+        return Tensor(
+            array=True,
+            made_here=True,
+            sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
+        )
+    return Tensor(array=True, made_here=True)
+
+
+def math_result(name: str, arguments: Arguments) -> Value:
+    last = name.removeprefix("math.")
+    inputs = [known(value) for value in arguments.positional]
+    if any(isinstance(value, Scalar) for value in inputs):
+        return Scalar("float")
+    kind = "int" if last in ("floor", "ceil", "gcd", "lcm", "prod", "comb", "factorial", "isqrt", "trunc") else "float"
+    kind = "bool" if last.startswith("is") and last != "isqrt" else kind
+    if any(isinstance(value, SizeInt) for value in inputs):
+        return SizeInt() if kind == "int" else Host(kind)
+    origin = next((value.origin for value in inputs if isinstance(value, Host) and value.origin), "")
+    return Host(kind, origin)
