@@ -1,14 +1,13 @@
 """Content-addressed store of IR in the user's cache folder: same bytes, tool and Python → the same entry.
 
-An entry is a BLAKE2 digest followed by `marshal` data; an entry that does not match its digest is dropped and made again, and a
-folder that cannot be written only costs time.
+An entry is a BLAKE2 digest followed by `marshal` data; an entry that does not match its digest is dropped and made
+again, and a folder that cannot be written only costs time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import marshal
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -47,13 +46,9 @@ class SummaryCache:
         path = self._path(source)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(_digest(payload) + payload)
-                os.replace(temporary, path)
-            except OSError:
-                os.unlink(temporary)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                file.write(_digest(payload) + payload)
+            Path(file.name).replace(path)
         except OSError:
             return
 

@@ -1,7 +1,7 @@
 """The static half from end to end: a `CheckRequest` in, a `CheckReport` out.
 
-Summaries are linked into a project, entries found in it, the code they reach interpreted, and what the rules say of the facts
-becomes findings.
+Summaries are linked into a project, entries found in it, the code they reach interpreted, and what the rules say of
+the facts becomes findings.
 """
 
 from __future__ import annotations

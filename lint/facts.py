@@ -15,9 +15,7 @@ from .values import Arguments, Compiled, Value
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Python needs the truth of `value`. `construct`: if, while, ifexp, assert, match, comprehension, and, or, not, any,
-    all.
-    """
+    """Python needs the truth of `value`; `construct` is a keyword (`if`, `and`, …), a builtin or `comprehension`."""
 
     span: Span
     value: Value

@@ -1,4 +1,5 @@
-"""The static half's data model: what `fullgraph check` reports. Imports nothing of ours; everything in `lint`, `jit` and `cli` may import it.
+"""The static half's data model: what `fullgraph check` reports. Imports nothing of ours; everything in `lint`, `jit`
+and `cli` may import it.
 
 Lines count from 1, columns from 0 in code points; paths are relative to the working directory and use `/`.
 """

@@ -1,7 +1,8 @@
-"""Python source → the interpreter's IR: nested tuples `(op, span, …)`, small enough to cache and fast to load with `marshal`.
+"""Python source → the interpreter's IR: nested tuples `(op, span, …)`, small enough to cache and fast to load with
+`marshal`.
 
-A span is `(line, column, end_line, end_column)` with `ast`'s columns, which count UTF-8 bytes; a compound statement's span
-covers its header only.
+A span is `(line, column, end_line, end_column)` with `ast`'s columns, which count UTF-8 bytes; a compound statement's
+span covers its header only.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ def span_of(node: Any) -> Span:
     return (node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
 
 
-def _header(node: Any, last: ast.AST) -> Span:
+def _header(node: Any, last: Any) -> Span:
     """From the statement's first character to the end of `last`, the header's last expression."""
-    return (node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or 0)  # type: ignore[attr-defined]
+    return (node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or 0)
 
 
 def _block(body: list[ast.stmt]) -> Block:

@@ -34,7 +34,7 @@ class FunctionSymbol:
 
     @property
     def parameters(self) -> tuple[Node, ...]:
-        return self.node[3] if self.node[0] == "def" else self.node[2]
+        return self.node[3] if self.node[0] == "def" else self.node[2]  # type: ignore[no-any-return]
 
     @property
     def decorators(self) -> tuple[Node, ...]:
@@ -359,23 +359,16 @@ class Project:
     def _find(self, dotted: str, importer: Module) -> Module | None:
         if dotted.partition(".")[0] in ("torch", "numpy"):
             return None
-        relative = dotted.replace(".", os.sep)
-        bases = dict.fromkeys((importer.base, self._root, os.path.join(self._root, "src")))
-        for base in bases:
+        for base in dict.fromkeys((importer.base, self._root, str(Path(self._root, "src")))):
             if not self._is_first_party(base, dotted):
                 continue
-            for candidate in (os.path.join(base, relative, "__init__.py"), os.path.join(base, relative + ".py")):
-                if os.path.isfile(candidate):
-                    return self._try_load(candidate)
-            if os.path.isdir(os.path.join(base, relative)) and base != importer.base:
-                return self._namespace(os.path.join(base, relative), dotted, base)
+            place = Path(base, *dotted.split("."))
+            for candidate in (place / "__init__.py", place.with_name(place.name + ".py")):
+                if candidate.is_file():
+                    return self._try_load(str(candidate))
+            if place.is_dir() and base != importer.base:
+                return Module(str(place), dotted, dotted, base, (), b"")  # a package without `__init__.py`
         return None
-
-    def _namespace(self, folder: str, dotted: str, base: str) -> Module:
-        """A package folder without `__init__.py`."""
-        return self._by_path.setdefault(folder, Module(folder, dotted, dotted, base, (), b"")) or Module(
-            folder, dotted, dotted, base, (), b""
-        )
 
     def _try_load(self, path: str) -> Module | None:
         try:
@@ -392,11 +385,11 @@ class Project:
 
 def module_name(path: str) -> tuple[str, str, str]:
     """`(dotted name, package, base folder)` of a file, by the `__init__.py` files above it."""
-    folder, file = os.path.split(path)
-    stem = file.removesuffix(".py")
-    parts: list[str] = [] if stem == "__init__" else [stem]
+    file = Path(path)
+    parts: list[str] = [] if file.stem == "__init__" else [file.stem]
     packages: list[str] = []
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, package = os.path.split(folder)
-        packages.insert(0, package)
-    return ".".join(packages + parts), ".".join(packages), folder
+    folder = file.parent
+    while (folder / "__init__.py").is_file():
+        packages.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(packages + parts), ".".join(packages), str(folder)

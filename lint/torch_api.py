@@ -56,10 +56,14 @@ class TorchApi:
                 self._kinds.update((f"{namespace}.{name}", kind) for name in names.split())
         for kind, names in table["kinds"]["torch.Tensor"]["attributes"].items():
             self.attributes.update((name, kind) for name in names.split())
-        self._given = {name: dict(part.split("=") for part in text.split()) for name, text in table["given"].items()}
+        self._given: dict[str, dict[str, str]] = {
+            name: dict(part.split("=") for part in text.split()) for name, text in table["given"].items()
+        }
         self._draws = {f"{namespace}.{name}" for namespace, names in table["draws"].items() for name in names.split()}
         self._factories = {f"torch.{name}" for name in table["factories"].split()}
-        self._modules = {f"torch.nn.{name}": kind for kind, names in table["modules"].items() for name in names.split()}
+        self._modules: dict[str, str] = {
+            f"torch.nn.{name}": kind for kind, names in table["modules"].items() for name in names.split()
+        }
         self._dynamic = {name for _, names in table["tags"].items() for name in names.split()}
         self._arity: dict[str, Arity] = {}
         for namespace, rows in table["parameters"].items():
@@ -123,8 +127,8 @@ _COMMON_METHODS = {
     name for cls in (str, bytes, list, dict, set, tuple, int, float, complex) for name in dir(cls)
 } | words(
     """
-    apply backward cpu cuda data device double dtype eval filter float get_device half map_ name names new requires_grad_
-    select set_ share_memory_ size step storage to trace train type where
+    apply backward cpu cuda data device double dtype eval filter float get_device half map_ name names new
+    requires_grad_ select set_ share_memory_ size step storage to trace train type where
     """
 )
 """Methods that modules, optimizers, strings, containers and data frames have too."""

@@ -108,6 +108,10 @@ class Mapping:
     items: tuple[tuple[Any, Value], ...] = ()
     rest: Value | None = None
 
+    def get(self, key: object, missing: Value) -> Value:
+        """What the key holds; `missing` where it is not a known one."""
+        return next((value for name, value in self.items if name == key), missing)
+
 
 @dataclass(frozen=True, slots=True)
 class External:

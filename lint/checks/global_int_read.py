@@ -1,4 +1,5 @@
-"""A global int or string that the program rebinds while it runs: guarded by value, so every new value compiles again."""
+"""A global int or string that the program rebinds while it runs: guarded by value, so every new value compiles
+again."""
 
 from __future__ import annotations
 

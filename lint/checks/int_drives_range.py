@@ -1,4 +1,5 @@
-"""A Python int that calls pass with different values and that drives a `range()`: the loop is unrolled for each value."""
+"""A Python int that calls pass with different values and that drives a `range()`: the loop is unrolled for each
+value."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fullgraph.rules.model import Rule
 from ..facts import Fact, Index
 from ..findings import Confidence
 from ..interpret.frame import Frame, Hit
-from ..values import Scalar, Sequence, Tensor, Tuple_, known
+from ..values import Sequence, Tensor, Tuple_, known
 
 FACTS = (Index,)
 
@@ -19,7 +19,7 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         return
     parts = fact.index.items if isinstance(fact.index, Tuple_) else (fact.index,)
     bounds = [part.element for part in parts if isinstance(part, Sequence) and part.kind == "slice"]
-    tensors = [bound for bound in map(known, bounds) if isinstance(bound, Tensor) and not isinstance(bound, Scalar)]
+    tensors = [bound for bound in map(known, bounds) if isinstance(bound, Tensor)]
     if tensors:
         sure = all(bound.sure for bound in tensors)
         yield Hit(rule.code, fact.span, Confidence.CERTAIN if sure else Confidence.LIKELY)

@@ -69,6 +69,6 @@ class Analysis:
     def remember(self, key: object, value: Value) -> None:
         self.memo[key] = CallResult(value, ())
 
-    def module_frame(self, module: Module, settings: Settings = Settings(), traced: bool = False) -> Frame:
+    def module_frame(self, module: Module) -> Frame:
         """A frame for evaluating module-level expressions."""
-        return Frame(self, module, None, settings, traced)
+        return Frame(self, module, None, Settings(), traced=False)

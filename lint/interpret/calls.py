@@ -1,4 +1,5 @@
-"""Calls: first-party functions are interpreted with their arguments, everything else answers from what is known of it."""
+"""Calls: first-party functions are interpreted with their arguments, everything else answers from what is known of
+it."""
 
 from __future__ import annotations
 
@@ -179,7 +180,7 @@ def _default(analysis: Analysis, function: Function, default: Node) -> Value:
 
 
 def generic_environment(analysis: Analysis, symbol: FunctionSymbol, receiver: Value | None = None) -> dict[str, Value]:
-    """Parameters of a function nobody was seen calling: annotations, then how the body uses them, then defaults' types."""
+    """Parameters of a function nobody was seen calling: annotations, uses in the body, types of the defaults."""
     from . import usage
 
     env: dict[str, Value] = {}

@@ -174,7 +174,7 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
             return base if isinstance(index, Sequence) and index.kind == "slice" else base.element
         case Mapping(items=items, rest=rest):
             if isinstance(index, Const):
-                return dict(items).get(index.value, UNKNOWN if rest is None else rest)
+                return base.get(index.value, UNKNOWN if rest is None else rest)
             return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
         case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
             return base if isinstance(index, Sequence) and index.kind == "slice" else element_of(base)

@@ -120,7 +120,7 @@ class Frame:
     """A graph break before this point makes Dynamo give up the whole frame."""
     eager: bool = False
     """Inside `set_stance("force_eager")`: compiled functions run uncompiled."""
-    when: When = When()
+    when: When = field(default_factory=When)
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     emissions: list[Emission] = field(default_factory=list)
@@ -171,14 +171,13 @@ class Frame:
         self.emissions.append(Emission(hit, effect, self.module, self.qualname, self.when, doubtful=self.doubts > 0))
 
     def _placed(self, hit: Hit, effect: Effect) -> tuple[Hit, Effect]:
-        """What a break means here: in a loop or an unresumable block the frame is lost, and what follows is not traced."""
+        """What a break means here: in a loop or an unresumable block the frame is lost, and what follows untraced."""
         if self.skipped and not hit.note:
             return replace(hit, note="an earlier break in a loop makes Dynamo skip this frame"), effect
         if self.unresumable:
             effect = Effect.SKIPPED_FRAME
             self._lose(hit)
-            wrapping = "GB7000" if self.loops else "GB0066" if self.contexts else ""
-            hit = replace(hit, wrapped_by=wrapping)
+            hit = replace(hit, wrapped_by="GB7000" if self.loops else "GB0066" if self.contexts else "")
         return hit, effect
 
     @property

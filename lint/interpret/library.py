@@ -441,7 +441,7 @@ def _mapping_method(receiver: Mapping, name: str, arguments: Arguments) -> Value
             default = arguments.positional[1] if len(arguments.positional) > 1 else NONE
             if isinstance(key, Const):
                 missing = default if receiver.rest is None else join(receiver.rest, default)
-                return dict(receiver.items).get(key.value, missing)
+                return receiver.get(key.value, missing)
             return join_all([*values, default])
         case "copy":
             return receiver

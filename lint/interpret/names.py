@@ -1,4 +1,5 @@
-"""Module-level names: what an import, a definition or an assignment at module level binds, evaluated once and on demand."""
+"""Module-level names: what an import, a definition or an assignment at module level binds, evaluated once and on
+demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What torch, numpy and math functions return: the kind from the table, dtype and sizes as far as the arguments tell."""
+"""What torch, numpy and math functions return: the kind from the table, dtype and sizes as far as the arguments
+tell."""
 
 from __future__ import annotations
 

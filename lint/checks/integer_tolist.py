@@ -1,0 +1,20 @@
+"""`.tolist()` of an integer tensor, or of one whose dtype nobody said: `fullgraph=True` captures it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fullgraph.rules.model import Rule
+
+from ..facts import Call, Fact
+from ..findings import Confidence
+from ..interpret.frame import Frame, Hit
+from ..values import Tensor
+
+FACTS = (Call,)
+
+
+def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
+    if isinstance(fact, Call) and fact.symbol == "torch.Tensor.tolist" and isinstance(fact.receiver, Tensor):
+        if fact.receiver.dtype in (None, "int"):
+            yield Hit(rule.code, fact.span, Confidence.CERTAIN if fact.receiver.sure else Confidence.LIKELY)
