@@ -15,6 +15,7 @@ FACTS = (Call,)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
-    if isinstance(fact, Call) and fact.symbol == "torch.Tensor.tolist" and isinstance(fact.receiver, Tensor):
-        if fact.receiver.dtype in (None, "int"):
-            yield Hit(rule.code, fact.span, Confidence.CERTAIN if fact.receiver.sure else Confidence.LIKELY)
+    if not isinstance(fact, Call) or fact.symbol != "torch.Tensor.tolist" or not isinstance(fact.receiver, Tensor):
+        return
+    if fact.receiver.dtype in (None, "int"):
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN if fact.receiver.sure else Confidence.LIKELY)

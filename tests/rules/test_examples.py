@@ -1,0 +1,157 @@
+"""Every rule's examples, compiled: a bad one does what its rule claims at the marked lines, a good one nothing."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import pytest
+
+from fullgraph.rules.model import Example, Rule
+from fullgraph.rules.source import read_folder
+
+pytestmark = pytest.mark.torch
+
+RULES = [rule for rule in read_folder(Path(__file__).parents[2] / "rules") if not rule.code.startswith("FG9")]
+BAD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.bad)]
+GOOD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.good)]
+MODED = [p for p in BAD if p.values[0].proof(p.values[1]) == "break"]  # type: ignore[union-attr,arg-type]
+
+
+class Run:
+    """An example that was run: what its `run` statements gave, what they raised, and what Dynamo did meanwhile."""
+
+    def __init__(self) -> None:
+        self.results: list[Any] = []
+        self.error: Exception | None = None
+        self.breaks: set[int] = set()
+        self.recompiles: Counter[tuple[int, str]] = Counter()
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """torch, with the eager backend as the default and its settings put back afterwards."""
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    torch.compiler.set_default_backend("eager")
+    with torch._dynamo.config.patch({}):
+        yield torch
+    torch._dynamo.reset()
+    torch.compiler.set_default_backend(None)
+    torch.set_grad_enabled(True)
+
+
+def run(example: Example, folder: Path) -> Run:
+    """Execute an example in a module of its own under observation."""
+    from fullgraph.jit.capture import Paths, observe
+    from fullgraph.jit.events import Break, Event, Recompile
+
+    seen = Run()
+    path = folder / "example.py"
+    path.write_text(example.code, encoding="utf-8")
+    linecache.checkcache(str(path))
+
+    def record(event: Event) -> None:
+        match event:
+            case Break(path="example.py", line=line):
+                seen.breaks.add(line)
+            case Recompile(path="example.py", line=line, function=function):
+                seen.recompiles[line, function] += 1
+
+    module = sys.modules["example"] = ModuleType("example")
+    module.__file__ = str(path)
+    try:
+        with observe(record, Paths(folder, (folder,))):
+            exec(compile(example.code, path, "exec"), vars(module))
+            for statement in example.run:
+                seen.results.append(evaluate(statement, vars(module)))
+    except Exception as error:
+        seen.error = error
+    finally:
+        del sys.modules["example"]
+    return seen
+
+
+def evaluate(statement: str, namespace: dict[str, Any]) -> Any:
+    """A statement's value if it is an expression."""
+    code: CodeType
+    try:
+        code = compile(statement, "<run>", "eval")
+    except SyntaxError:
+        code = compile(statement, "<run>", "exec")
+    return eval(code, namespace)
+
+
+def marked(example: Example, code: str) -> set[int]:
+    lines = enumerate(example.code.splitlines(), 1)
+    return {number for number, line in lines if re.search(rf"#.*\b{code}\b", line)}
+
+
+def same(left: Any, right: Any) -> bool:
+    import torch
+
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        return left.shape == right.shape and bool(torch.equal(left, right))
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def eagerly(torch: Any, example: Example, folder: Path) -> Run:
+    """The same example with torch.compile doing nothing."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with torch._dynamo.config.patch(disable=True):
+        return run(example, folder)
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_bad_example(rule: Rule, example: Example, compiler: Any, tmp_path: Path) -> None:
+    seen = run(example, tmp_path)
+    lines = marked(example, rule.code)
+    proof = rule.proof(example)
+    if proof != "raise":
+        assert seen.error is None
+    match proof:
+        case "break":
+            assert seen.breaks == lines
+        case "recompile":
+            assert seen.breaks == set()
+            assert max(seen.recompiles.values(), default=0) >= 2
+        case "frozen":
+            assert seen.breaks == set()
+            assert not same(seen.results, eagerly(compiler, example, tmp_path).results)
+        case "raise":
+            assert isinstance(seen.error, Exception)
+            assert seen.breaks <= lines
+        case "lint":
+            assert lines
+
+
+@pytest.mark.parametrize(("rule", "example"), MODED)
+def test_mode_of_bad_example(
+    rule: Rule, example: Example, compiler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: Callable[..., Any] = functools.partial(compiler.compile, fullgraph=True)
+    monkeypatch.setattr(compiler, "compile", whole)
+    seen = run(example, tmp_path)
+    captured = not seen.breaks and seen.error is None
+    assert captured == (rule.modes.fullgraph == "captured")
+
+
+@pytest.mark.parametrize(("rule", "example"), GOOD)
+def test_good_example(rule: Rule, example: Example, compiler: Any, tmp_path: Path) -> None:
+    seen = run(example, tmp_path)
+    assert seen.error is None
+    assert seen.breaks == set()
+    assert max(seen.recompiles.values(), default=0) <= 1
+    if rule.effect == "frozen-value":
+        assert same(seen.results, eagerly(compiler, example, tmp_path).results)
