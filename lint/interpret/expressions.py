@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..facts import Branch, Format, Index
+from ..facts import Branch, Call, Format, Index
 from ..ir import Node, Span
 from ..project import FunctionSymbol
 from ..values import (
@@ -281,6 +281,8 @@ def _membership(frame: Frame, span: Span, item: Value, container: Value, positiv
     if isinstance(container, Tensor):
         frame.observe(Branch(span, container, "in"))
         return Host("bool")
+    if isinstance(container, External):
+        frame.observe(Call(span, f"{container.name}.__contains__", Arguments((item,))))
     parts = container.items if isinstance(container, Tuple_) else (element_of(container),)
     if isinstance(item, Tensor) and any(isinstance(part, Tensor) for part in parts):
         frame.observe(Branch(span, item, "in"))
