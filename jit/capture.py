@@ -24,6 +24,7 @@ import torch
 from torch._dynamo import convert_frame, output_graph, symbolic_convert
 from torch._dynamo import exc as dynamo
 from torch._guards import CompileContext
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from .events import Break, BreakKind, CallSite, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
 
@@ -187,6 +188,11 @@ class Recorder:
 
     def _watched(self, compiled: Callable[..., Any], frame: str) -> Callable[..., Any]:
         """The compiled graph, which tells when it runs for the second time."""
+        owner = getattr(compiled, "__self__", None)
+        if isinstance(owner, _LazyGraphModule) and getattr(compiled, "__name__", "") == "_lazy_forward":
+            # Its first call would go through the module's hooks; Dynamo takes it off too, where it recognises it.
+            owner.real_recompile()
+            compiled = owner.forward
         calls = itertools.count(1)
 
         @functools.wraps(compiled)
@@ -343,10 +349,10 @@ def _explanation(text: str, gb_type: str) -> str:
     return found[1] if found else text.strip().partition("\n")[0] or gb_type
 
 
-def _columns(call: Call) -> tuple[int, int]:
-    """Start and end in code points; the end is 0 if unknown, the line's if the expression goes on after it."""
+def _columns(call: Call) -> tuple[int, int] | tuple[None, None]:
+    """Start and end in code points; the end is the line's if the expression goes on after it."""
     text = linecache.getline(call.filename, call.line).rstrip("\n").encode()
     if call.column is None or call.end_column is None:
-        return 0, 0
+        return None, None
     end = call.end_column if call.column < call.end_column <= len(text) else len(text)
-    return tuple(len(text[:byte].decode(errors="replace")) for byte in (call.column, end))  # type: ignore[return-value]
+    return len(text[: call.column].decode(errors="replace")), len(text[:end].decode(errors="replace"))

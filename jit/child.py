@@ -198,7 +198,7 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
 
 
 def _described(error: BaseException, paths: Paths) -> str:
-    """The last line of a traceback, and the innermost line of the user's."""
-    text = traceback.format_exception_only(error)[-1].strip().partition("\n")[0]
+    """The error's first line, and the innermost line of the user's that it passed."""
+    text = f"{type(error).__name__}: {error}".strip(": ").partition("\n")[0]
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if paths.first_party(frame.filename)]
     return f"{text} ({paths.shown(own[-1].filename)}:{own[-1].lineno})" if own else text

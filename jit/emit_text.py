@@ -20,7 +20,7 @@ COLUMNS = ("findings", "confirmed", "refuted", "not reached", "unpredicted", "br
 
 def render(reports: Sequence[TargetReport], notes: bool) -> str:
     """Styled; the caller decides about colour when it echoes."""
-    return "\n".join([*(line for report in reports for line in _target(report, notes)), *_table(reports)]) + "\n"
+    return "\n".join([*(line for report in reports for line in _target(report, notes)), *_table(reports, notes)]) + "\n"
 
 
 def _target(report: TargetReport, notes: bool) -> Iterator[str]:
@@ -29,13 +29,17 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     ops = sum(graph.ops for graph in seen.graphs)
     yield click.style(seen.target, bold=True) + f": {_count(graphs, 'graph')}, {_count(ops, 'operator')}"
     if seen.status is not Status.OK:
-        yield _line(seen.status.value, "red", seen.detail or "")
-    yield from _capped(_finding(item) for item in report.judged if notes or item.finding.severity is not Severity.NOTE)
+        yield click.style(f"  {seen.status.value}: {_cut(seen.detail or '', WIDTH - 20)}", fg="red")
+    yield from _capped(_finding(item) for item in _shown(report, notes))
     yield from _capped(_unpredicted(item) for item in report.unpredicted)
     yield from _capped(_recompiling(items) for items in report.recompiling)
     for failure in seen.failures:
         yield _line("error", "red", f"{failure.path}:{failure.line}: {failure.kind}: {failure.reason}")
     yield ""
+
+
+def _shown(report: TargetReport, notes: bool) -> list[Judged]:
+    return [item for item in report.judged if notes or item.finding.severity is not Severity.NOTE]
 
 
 def _capped(lines: Iterator[str]) -> Iterator[str]:
@@ -46,9 +50,11 @@ def _capped(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _line(label: str, colour: str, text: str) -> str:
-    room = WIDTH - 15
-    cut = text if len(text) <= room else text[: room - 1] + "…"
-    return f"  {click.style(f'{label:<12}', fg=colour or None)} {cut}"
+    return f"  {click.style(f'{label:<11}', fg=colour or None)}  {_cut(text, WIDTH - 15)}"
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _finding(item: Judged) -> str:
@@ -63,7 +69,7 @@ def _unpredicted(item: Break) -> str:
     times = f", {item.count} times" if item.count > 1 else ""
     cause = f" after {item.root_gb}" if item.root_gb and item.root_gb != item.gb else ""
     inside = f" in {item.root}" if item.in_library else ""
-    place = f"{item.path}:{item.line}:{item.column + 1}: {item.gb or 'no GB id'}{cause}"
+    place = f"{item.path}:{item.line}:{(item.column or 0) + 1}: {item.gb or 'no GB id'}{cause}"
     return _line("unpredicted", "magenta", f"{place} {item.gb_type}{inside}{skips}{times}")
 
 
@@ -79,15 +85,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _table(reports: Sequence[TargetReport]) -> Iterator[str]:
+def _table(reports: Sequence[TargetReport], notes: bool) -> Iterator[str]:
     width = max([6, *(len(report.observation.target) for report in reports)])
     status = max([6, *(len(report.observation.status.value) for report in reports)])
     yield click.style(f"{'target':<{width}}  {'status':<{status}}  {'  '.join(COLUMNS)}", bold=True)
     for report in reports:
         seen = report.observation
         numbers = (
-            len(report.judged),
-            *(report.count(verdict) for verdict in Verdict),
+            len(judged := _shown(report, notes)),
+            *(sum(item.verdict is verdict for item in judged) for verdict in Verdict),
             len(report.unpredicted),
             len(seen.breaks),
             len(seen.recompiles),

@@ -49,9 +49,9 @@ class Break:
     path: str
     """The innermost first-party call; the place of the cause itself may be a library's, see `root`."""
     line: int
-    column: int
-    end_column: int
-    """0 where the interpreter does not know the columns."""
+    column: int | None
+    end_column: int | None
+    """Of the expression, as far as it lies on this line; None where the interpreter does not know."""
     function: str
     reason: str
     gb: str | None
@@ -72,7 +72,7 @@ class Break:
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        return (self.path, self.line, self.column, self.gb or "", self.kind.value)
+        return (self.path, self.line, self.column or 0, self.gb or "", self.kind.value)
 
 
 @dataclass(frozen=True, slots=True)

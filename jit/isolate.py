@@ -32,6 +32,8 @@ from .events import (
 )
 from .targets import Job
 
+PATIENCE_S = 2.0
+
 
 class ServerError(RuntimeError):
     """Nothing can be observed on this machine; the text says why."""
@@ -74,7 +76,10 @@ def _server(scratch: Path) -> Iterator[tuple[Connection, str]]:
             yield ours, _greeting(ours, log.name)
         finally:
             ours.close()
-            server.wait()
+            try:
+                server.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:  # it is importing torch, and has started nothing yet
+                server.kill()
 
 
 def _greeting(connection: Connection, log: str) -> str:

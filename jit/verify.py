@@ -46,9 +46,6 @@ class TargetReport:
     recompiling: tuple[tuple[Recompile, ...], ...]
     """The recompiles of each function that was compiled again at least twice or met the limit."""
 
-    def count(self, verdict: Verdict) -> int:
-        return sum(item.verdict is verdict for item in self.judged)
-
     @property
     def troubled(self) -> bool:
         """Whether something happened that is more than a note."""
@@ -241,7 +238,7 @@ class Join:
 
 def _overlap(item: Break, finding: Finding) -> bool:
     """Whether the expression that broke and the one that was found share text; unknown columns agree with all."""
-    if not item.end_column or item.path != finding.span.path:
+    if item.column is None or item.end_column is None or item.path != finding.span.path:
         return True
     span = finding.span
     return (item.line, item.column) < (span.end_line, span.end_column) and (span.line, span.column) < (
