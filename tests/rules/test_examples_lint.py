@@ -1,0 +1,41 @@
+"""Every rule's examples, linted: a bad one gets exactly its rule at exactly the marked lines, a good one nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fullgraph.lint.config import Config
+from fullgraph.lint.engine import check
+from fullgraph.lint.request import CheckRequest
+from fullgraph.rules.model import Example
+from fullgraph.rules.source import read_folder
+
+RULES = read_folder(Path(__file__).parents[2] / "rules")
+BAD = [pytest.param(e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.bad)]
+GOOD = [pytest.param(e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.good)]
+
+
+def found(example: Example, folder: Path) -> list[tuple[int, str]]:
+    """The program as somebody would run it: the code, then what drives it."""
+    path = folder / "example.py"
+    path.write_text("\n".join([example.code, *example.run, ""]), encoding="utf-8")
+    report = check(CheckRequest((path,), Config(folder), use_cache=False))
+    return [(finding.span.line, finding.code) for finding in report.findings]
+
+
+def marked(example: Example) -> list[tuple[int, str]]:
+    lines = enumerate(example.code.splitlines(), 1)
+    return [(number, code) for number, line in lines for code in re.findall(r"FG\d{3}", line.partition("#")[2])]
+
+
+@pytest.mark.parametrize("example", BAD)
+def test_bad_example(example: Example, tmp_path: Path) -> None:
+    assert found(example, tmp_path) == marked(example)
+
+
+@pytest.mark.parametrize("example", GOOD)
+def test_good_example(example: Example, tmp_path: Path) -> None:
+    assert found(example, tmp_path) == []
