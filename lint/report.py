@@ -12,6 +12,7 @@ from fullgraph.rules.model import Rule
 
 from . import ir
 from .findings import Cause, Confidence, Effect, Finding, Severity, Span, When
+from .fixes import suggest
 from .interpret.frame import Emission, Settings
 from .project import Module
 from .summary import SyntaxProblem
@@ -89,6 +90,7 @@ def _finding(emission: Emission, place: _Place, settings: Settings) -> Finding:
         modes=(("default", rule.modes.default), ("fullgraph", rule.modes.fullgraph)),
         when=emission.when,
         gb=_ids(emission, rule),
+        fixes=() if rule.fix is None else suggest(rule.fix, emission.module, emission.hit.span, root.path),
         root=f"{root.path}:{root.line}",
         via=_via(emission),
     )
@@ -98,6 +100,8 @@ def _confidence(emission: Emission, rule: Rule) -> Confidence:
     levels = [emission.hit.confidence, Confidence(rule.confidence)]
     if emission.when.dtype not in (None, "float32"):
         levels.append(Confidence.POSSIBLE)  # whether the program ever runs in that dtype is not in the code
+    if emission.doubtful:
+        levels.append(Confidence(rule.in_branch or Confidence.LIKELY))
     return min(levels, key=lambda level: level.rank)
 
 

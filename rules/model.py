@@ -89,12 +89,16 @@ class Rule:
     severity: Severity = "warning"
     confidence: Confidence = "certain"
     """The most that a finding of this rule may claim."""
+    in_branch: Confidence | None = None
+    """The most it may claim in a branch that an unknown Python value decides: a warning is seldom issued."""
     gb: tuple[str, ...] = field(default=(), metadata={"pattern": r"^GB\d{4}$"})
     """Ids in PyTorch's registry of graph breaks."""
     modes: Modes = Modes()
     match: tuple[Match, ...] = ()
     check: str | None = field(default=None, metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
     """The module in `lint/checks/` that decides, in place of or beside `match`."""
+    fix: str | None = field(default=None, metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
+    """The module in `lint/fixes/` that edits the code."""
     references: tuple[str, ...] = field(default=(), metadata={"pattern": r"^https://"})
     bad: tuple[Example, ...] = ()
     good: tuple[Example, ...] = ()

@@ -46,7 +46,9 @@ def _written(analysis: Analysis) -> frozenset[str]:
     """Names of the variables that the loaded modules set; `*` for a name that is not a literal."""
     key = "environment variables written"
     if key not in analysis.notes:
-        analysis.notes[key] = frozenset(name for module in analysis.project.modules for name in _writes(analysis, module))
+        analysis.notes[key] = frozenset(
+            name for module in analysis.project.modules for name in _writes(analysis, module)
+        )
     return analysis.notes[key]
 
 

@@ -313,6 +313,9 @@ def _connective(frame: Frame, node: Node) -> Value:
             frame.conditions = conditions_before + 1
         conditions.narrow(frame, part, not decides)
     frame.env, frame.conditions = before, conditions_before
+    last = known(values[-1])
+    if len(values) > 1 and isinstance(last, Tensor):
+        return replace(last, sure=False)
     return join_all(values)
 
 

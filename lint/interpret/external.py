@@ -155,6 +155,13 @@ def _cond(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     return join_all(results)
 
 
+def _where(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
+    """With a condition alone it gives the indices, as many as the condition's values say."""
+    if len(arguments.positional) == 1 and not arguments.keywords:
+        return Sequence(Tensor(dtype="int", made_here=True, unbacked=True), "tuple")
+    return _torch(frame, span, name, arguments)
+
+
 def _is_tensor(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     from . import conditions
 
@@ -200,6 +207,7 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
     "torch.jit.is_tracing": _scripting,
     "torch.cond": _cond,
     "torch.is_tensor": _is_tensor,
+    "torch.where": _where,
     "functools.reduce": _reduce,
     "itertools.chain": _chain,
     "itertools.product": _product,
