@@ -75,7 +75,7 @@ class _Run:
         given = list(self._load(self._request.files))
         whole_project = config.assume_compiled is AssumeCompiled.AUTO and not config.entry
         others = project_files(config.root, config.exclude) if whole_project else ()
-        modules = list(dict.fromkeys([*given, *self._load(others)]))
+        modules = list(dict.fromkeys([*given, *self._load(path for path in others if _mentions_torch(path))]))
         for entry in config.entry:
             roots.named(analysis, entry)
         frames = roots.find(analysis, modules)
@@ -86,7 +86,7 @@ class _Run:
         return frames
 
     def _load(self, paths: Iterable[Path]) -> Iterator[Module]:
-        """The modules that mention torch; a file that can't be read gets a remark."""
+        """The modules in these files; one that can't be read gets a remark."""
         for path in paths:
             try:
                 module = self._project.load(str(path))
@@ -121,6 +121,14 @@ class _Run:
             if self._config.reports(finding) and not comments[path].hide(finding.code, finding.span):
                 kept.append(finding)
         return kept
+
+
+def _mentions_torch(path: Path) -> bool:
+    """A file that does not even name torch can't compile anything; it is parsed only where others import it."""
+    try:
+        return b"torch" in path.read_bytes()
+    except OSError:
+        return False  # unreadable and not asked for
 
 
 _FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}

@@ -12,6 +12,7 @@ from fullgraph.rules.model import Rule
 from ..facts import Call, Fact
 from ..findings import Confidence
 from ..interpret.analysis import Analysis
+from ..interpret.expressions import path_of
 from ..interpret.frame import Frame, Hit
 from ..interpret.usage import dotted, expressions_of
 from ..ir import Node
@@ -59,11 +60,16 @@ def _writes(analysis: Analysis, module: Module) -> Iterator[str]:
         for statement in all_statements(body):
             if statement[0] == "assign":
                 for target in statement[2]:
-                    if target[0] == "sub" and dotted(analysis, module, target[2]) == "os.environ":
+                    if target[0] == "sub" and _is_environment(analysis, module, target[2]):
                         yield _literal(target[3])
             for node in expressions_of(statement):
                 if node[0] == "call" and dotted(analysis, module, node[2]) in ("os.putenv", "os.environ.setdefault"):
                     yield _literal(node[3][0]) if node[3] else ANY
+
+
+def _is_environment(analysis: Analysis, module: Module, node: Node) -> bool:
+    """`os.environ`, also where a function imports `os` for itself."""
+    return dotted(analysis, module, node) == "os.environ" or path_of(node) == "os.environ"
 
 
 def _literal(node: Node) -> str:

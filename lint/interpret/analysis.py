@@ -57,6 +57,7 @@ class Analysis:
     functions_active: list[FunctionSymbol] = field(default_factory=list)
     mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
     entries: dict[object, EntryRecord] = field(default_factory=dict)
+    tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)
     notes: dict[str, frozenset[str]] = field(default_factory=dict)
     """What checks worked out about the whole project, by a name of theirs."""
     calls_seen: int = 0

@@ -15,6 +15,12 @@ TENSOR_ATTRIBUTES = {"shape", "ndim", "T", "mT", "requires_grad", "is_cuda", "de
 
 def tensor_parameters(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[str]:
     """Names of parameters with a tensor's attribute, method, operator or place in a torch call."""
+    if symbol not in analysis.tensor_parameters:
+        analysis.tensor_parameters[symbol] = _find(analysis, symbol)
+    return analysis.tensor_parameters[symbol]
+
+
+def _find(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[str]:
     candidates = {name for name, _, annotation, _ in symbol.parameters if annotation is None}
     if not candidates:
         return frozenset()
