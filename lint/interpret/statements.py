@@ -354,8 +354,9 @@ def _match(frame: Frame, node: Node) -> None:
     frame.conditions += 1
     for pattern, guard, block in node[3]:
         frame.env, frame.live = dict(before), True
-        if pattern[0] in ("value", "or") and isinstance(known(subject), (Tensor, Scalar)):
-            frame.observe(Branch(node[1], subject, "match"))
+        compared = _compared(pattern)
+        if compared is not None and isinstance(known(subject), (Tensor, Scalar)):
+            frame.observe(Branch(compared[1], subject, "match"))
         for name in _captured(pattern):
             frame.env[name] = subject if pattern[0] == "capture" else UNKNOWN
         if guard is not None:
@@ -367,6 +368,16 @@ def _match(frame: Frame, node: Node) -> None:
             live = True
     frame.conditions -= 1
     frame.env, frame.live = outcome if outcome is not None else before, live or outcome is None
+
+
+def _compared(pattern: Node) -> Node | None:
+    """The first value that the pattern compares the subject with."""
+    match pattern[0]:
+        case "value":
+            return pattern[1]  # type: ignore[no-any-return]
+        case "or":
+            return next(filter(None, map(_compared, pattern[1])), None)
+    return None
 
 
 def _captured(pattern: Node) -> tuple[str, ...]:
