@@ -6,11 +6,12 @@ Importing this module imports libcst.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
+from .findings import Edit
 from .ir import Span
 from .project import Module
 
@@ -20,47 +21,59 @@ Path = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A statement with its tree; `start` and `end` are (line, column in code points) in the file."""
+    """A statement in the tree of its function, or of itself where it stands at module level."""
 
     module: Module
-    statement: cst.BaseSmallStatement | cst.BaseStatement
     tree: cst.Module
-    start: tuple[int, int]
-    end: tuple[int, int]
-    alone: bool
-    """Whether the statement is the only one on its line."""
+    statement: cst.BaseSmallStatement | cst.BaseStatement
+    line: cst.BaseStatement
+    """The statement itself, or the line that a simple one shares with others."""
+    first_line: int
+    """The file's line that the tree's first line stands for."""
 
-    @property
-    def indent(self) -> str:
-        return self.module.lines[self.start[0] - 1][: self.start[1]]
+    def replace(self, path: str, old: cst.CSTNode, new: cst.CSTNode) -> Edit:
+        """The smallest edit of the file that puts `new` in the place of `old`; `path` is the file's name in it."""
+        changed = self.tree.deep_replace(old, new)
+        assert isinstance(changed, cst.Module)
+        before, after = self.tree.code, changed.code
+        start = _shared(before, after)
+        tail = min(_shared(before[::-1], after[::-1]), min(len(before), len(after)) - start)
+        return Edit(
+            path,
+            self._place(before, start),
+            self._place(before, len(before) - tail),
+            after[start : len(after) - tail],
+        )
 
-    def code(self, node: cst.CSTNode) -> str:
-        return self.tree.code_for_node(node)
+    def _place(self, code: str, offset: int) -> tuple[int, int]:
+        above = code[:offset]
+        return self.first_line + above.count("\n"), offset - (above.rfind("\n") + 1)
+
+
+def _shared(a: str, b: str) -> int:
+    """The length of the common beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def statement_at(module: Module, span: Span) -> Slice | None:
     """The statement around `span`; None where the slice does not parse by itself or has another shape."""
-    tree = ast.parse(module.source)
-    top = _enclosing(tree, span)
+    top = _enclosing(ast.parse(module.source), span)
     if top is None:
         return None
-    path, statement = _path_to(top, span)
-    parsed = _parse(module, top)
-    if parsed is None:
+    decorators = getattr(top, "decorator_list", [])
+    first = decorators[0].lineno if decorators else top.lineno
+    lines = module.lines[first - 1 : top.end_lineno]
+    nested = lines[0][:1] in (" ", "\t")
+    try:
+        tree = cst.parse_module("\n".join(["if True:", *lines] if nested else lines) + "\n")
+    except cst.ParserSyntaxError:
         return None
-    node = _follow(parsed[1], path)
-    if node is None:
-        return None
-    start = (statement.lineno, module.code_column(statement.lineno, statement.col_offset))
-    end_line, end_column = statement.end_lineno or statement.lineno, statement.end_col_offset or 0
-    end = (end_line, module.code_column(end_line, end_column))
-    return Slice(module, node, parsed[0], start, end, _alone(module, start, end))
-
-
-def _alone(module: Module, start: tuple[int, int], end: tuple[int, int]) -> bool:
-    before = module.lines[start[0] - 1][: start[1]]
-    after = module.lines[end[0] - 1][end[1] :].lstrip()
-    return not before.strip() and (not after or after.startswith("#"))
+    outer: cst.BaseStatement = tree.body[0]
+    if nested:
+        assert isinstance(outer, cst.If)
+        outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
+    found = _follow(outer, _path_to(top, span))
+    return None if found is None else Slice(module, tree, *found, first - nested)
 
 
 def _enclosing(tree: ast.Module, span: Span) -> ast.stmt | None:
@@ -86,13 +99,13 @@ def _covers(node: ast.stmt, span: Span) -> bool:
     return start <= span[:2] and span[2:] <= end
 
 
-def _path_to(top: ast.stmt, span: Span) -> tuple[Path, ast.stmt]:
+def _path_to(top: ast.stmt, span: Span) -> Path:
     path: list[tuple[str, int]] = []
     current = top
     while (step := _step(current, span)) is not None:
         field, index, current = step
         path.append((field, index))
-    return tuple(path), current
+    return tuple(path)
 
 
 def _step(node: ast.stmt, span: Span) -> tuple[str, int, ast.stmt] | None:
@@ -103,38 +116,21 @@ def _step(node: ast.stmt, span: Span) -> tuple[str, int, ast.stmt] | None:
     return None
 
 
-def _parse(module: Module, top: ast.stmt) -> tuple[cst.Module, cst.CSTNode] | None:
-    decorators = getattr(top, "decorator_list", [])
-    first = decorators[0].lineno if decorators else top.lineno
-    lines = module.lines[first - 1 : top.end_lineno]
-    nested = lines[0][:1] in (" ", "\t")
-    text = "\n".join(["if True:", *lines] if nested else lines) + "\n"
-    try:
-        tree = cst.parse_module(text)
-    except cst.ParserSyntaxError:
-        return None
-    outer = tree.body[0]
-    if nested:
-        assert isinstance(outer, cst.If)
-        return tree, outer.body.body[0]
-    return tree, outer
+Located = tuple["cst.BaseSmallStatement | cst.BaseStatement", cst.BaseStatement]
+"""A statement and the line it stands on."""
 
 
-def _follow(node: cst.CSTNode, path: Path) -> cst.BaseSmallStatement | cst.BaseStatement | None:
-    current: cst.CSTNode | None = _only(node)
+def _follow(node: cst.BaseStatement, path: Path) -> Located | None:
+    current: Located | None = _flat([node])[0]
     for field, index in path:
-        block = _block(current, field)
+        block = None if current is None else _block(current[0], field)
         if block is None or index >= len(block):
             return None
         current = block[index]
-    return current if isinstance(current, (cst.BaseSmallStatement, cst.BaseStatement)) else None
+    return current
 
 
-def _only(node: cst.CSTNode) -> cst.CSTNode:
-    return node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else node
-
-
-def _block(node: cst.CSTNode | None, field: str) -> list[cst.CSTNode] | None:
+def _block(node: cst.CSTNode, field: str) -> list[Located] | None:
     """The statements in a field of a compound statement, simple ones taken out of their lines."""
     match field, node:
         case "body", (
@@ -146,21 +142,24 @@ def _block(node: cst.CSTNode | None, field: str) -> list[cst.CSTNode] | None:
             | cst.With(body=body)
             | cst.Try(body=body)
         ):
-            return _flat(body)
+            return _suite(body)
         case "orelse", cst.If(orelse=cst.If() as orelse):
-            return [orelse]
+            return [(orelse, orelse)]
         case "orelse", cst.If(orelse=cst.Else(body=body)) | cst.For(orelse=cst.Else(body=body)):
-            return _flat(body)
+            return _suite(body)
         case "finalbody", cst.Try(finalbody=cst.Finally(body=body)):
-            return _flat(body)
+            return _suite(body)
     return None
 
 
-def _flat(block: cst.BaseSuite) -> list[cst.CSTNode]:
-    if isinstance(block, cst.SimpleStatementSuite):
-        return list(block.body)
-    assert isinstance(block, cst.IndentedBlock)
-    found: list[cst.CSTNode] = []
-    for node in block.body:
-        found.extend(node.body if isinstance(node, cst.SimpleStatementLine) else [node])
+def _suite(body: cst.BaseSuite) -> list[Located] | None:
+    """The statements of an indented block; None for one on the header's line, which has no line of its own."""
+    return _flat(body.body) if isinstance(body, cst.IndentedBlock) else None
+
+
+def _flat(statements: Sequence[cst.BaseStatement]) -> list[Located]:
+    found: list[Located] = []
+    for line in statements:
+        inside = line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
+        found.extend((statement, line) for statement in inside)
     return found

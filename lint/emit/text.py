@@ -125,6 +125,8 @@ def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
         yield _detail("holds", ", ".join(conditions))
     if finding.advice:
         yield _detail("help", finding.advice)
+    for fix in finding.fixes:
+        yield _detail("fix", f"{fix.title} ({fix.safety})")
 
 
 def _detail(label: str, text: str) -> str:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from ..findings import Edit, Fix
+from ..findings import Fix
 from ..slice import Slice
 
-WRAPPERS = m.Name("DDP") | m.Name("DistributedDataParallel") | m.Attribute(attr=m.Name("DistributedDataParallel"))
+WRAPPER = m.Name("DDP") | m.Name("DistributedDataParallel") | m.Attribute(attr=m.Name("DistributedDataParallel"))
 COMPILE = m.Name("compile") | m.Attribute(attr=m.Name("compile"))
-NESTED = m.Call(func=COMPILE, args=[m.Arg(m.Call(func=WRAPPERS, args=[m.Arg(), m.ZeroOrMore()])), m.ZeroOrMore()])
+NESTED = m.Call(func=COMPILE, args=[m.Arg(m.Call(func=WRAPPER, args=[m.Arg(), m.ZeroOrMore()])), m.ZeroOrMore()])
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    calls = m.findall(found.statement, NESTED)
-    if len(calls) != 1:
-        return None
-    outer = calls[0]
-    assert isinstance(outer, cst.Call)
-    inner = outer.args[0].value
-    assert isinstance(inner, cst.Call)
-    compiled = outer.with_changes(args=[outer.args[0].with_changes(value=inner.args[0].value), *outer.args[1:]])
-    wrapped = inner.with_changes(args=[inner.args[0].with_changes(value=compiled), *inner.args[1:]])
-    changed = found.statement.deep_replace(outer, wrapped)
-    assert isinstance(changed, cst.CSTNode)
-    edit = Edit(path, found.start, found.end, found.code(changed))
-    return Fix("compile the model inside the DistributedDataParallel wrapper", "unsafe", (edit,))
+    match m.findall(found.statement, NESTED):
+        case [cst.Call(args=[cst.Arg(value=cst.Call() as inner) as first, *options]) as outer]:
+            model = inner.args[0]
+            compiled = outer.with_changes(args=[first.with_changes(value=model.value), *options])
+            wrapped = inner.with_changes(args=[model.with_changes(value=compiled), *inner.args[1:]])
+            edit = found.replace(path, outer, wrapped)
+            return Fix("compile the model inside the DistributedDataParallel wrapper", "unsafe", (edit,))
+    return None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ..findings import Edit, Fix
+from ..findings import Fix
 from ..slice import Slice
 
-GUARD = "torch.compiler.is_compiling()"
+GUARD = "not torch.compiler.is_compiling()"
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    if not found.alone or not isinstance(found.statement, cst.Expr) or "torch" not in found.module.bindings:
+    line = found.line
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or "torch" not in found.module.bindings:
         return None
-    step = found.tree.default_indent
-    body = found.code(found.statement).replace("\n", f"\n{step}")
-    text = f"if not {GUARD}:\n{found.indent}{step}{body}"
-    return Fix(f"guard with `not {GUARD}`", "unsafe", (Edit(path, found.start, found.end, text),))
+    if not isinstance(found.statement, cst.Expr) or not isinstance(found.statement.value, cst.Call):
+        return None
+    guarded = cst.If(
+        test=cst.parse_expression(GUARD),
+        body=cst.IndentedBlock([line.with_changes(leading_lines=())]),
+        leading_lines=line.leading_lines,
+    )
+    return Fix(f"guard with `if {GUARD}`", "unsafe", (found.replace(path, line, guarded),))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ..findings import Edit, Fix
+from ..findings import Fix
 from ..slice import Slice
 
 
 def fix(found: Slice, path: str) -> Fix | None:
     match found.statement:
-        case cst.Assign(value=cst.Name("True")) as assignment:
-            changed = assignment.with_changes(value=cst.Name("False"))
-            edit = Edit(path, found.start, found.end, found.code(changed))
-            return Fix("switch it off", "unsafe", (edit,))
+        case cst.Assign(value=cst.Name("True") as value):
+            return Fix("switch it off", "unsafe", (found.replace(path, value, cst.Name("False")),))
     return None

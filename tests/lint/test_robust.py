@@ -1,0 +1,111 @@
+"""Whatever is in a file: a report, at worst with a syntax finding; never an exception."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from pathlib import Path
+
+import libcst
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from project_on_disk import ProjectOnDisk
+
+from fullgraph.lint.config import AssumeCompiled
+from fullgraph.lint.summary import Summary, SyntaxProblem, summarise
+
+SOURCES = [
+    Path(inspect.getfile(module))
+    for module in (inspect, random, libcst.codemod if hasattr(libcst, "codemod") else libcst)
+]
+CODES = {"FG901"}
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes(source: bytes) -> None:
+    assert isinstance(summarise(source, None), (Summary, SyntaxProblem))
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_mutated_files(project: ProjectOnDisk, data: st.DataObject) -> None:
+    lines = data.draw(st.sampled_from(SOURCES)).read_text(encoding="utf-8").splitlines()[:400]
+    start = data.draw(st.integers(0, len(lines) - 1))
+    length = data.draw(st.integers(0, 8))
+    choice = data.draw(st.sampled_from(["delete", "repeat", "swap"]))
+    match choice:
+        case "delete":
+            del lines[start : start + length]
+        case "repeat":
+            lines[start:start] = lines[start : start + length]
+        case "swap":
+            lines[start : start + length] = reversed(lines[start : start + length])
+    project.write({"net.py": "import torch\n" + "\n".join(lines)})
+    report = project.check(assume=AssumeCompiled.ALL)
+    assert all(finding.code.startswith("FG") for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"\xef\xbb\xbfimport torch\n",
+        b"# -*- coding: latin-1 -*-\nname = '\xe9'\nimport torch\n",
+        b"import torch\r\n\r\ndef f(x):\r\n    return x\r\n",
+        b"import torch\x0c\n\tx = 1\n",
+        b"import torch\n" + b"x = " + b"(" * 90 + b"1" + b")" * 90 + b"\n",
+        b"import torch\nx = " + b" + ".join([b"1"] * 3000) + b"\n",
+        b"import torch\n" + b"x = 1\n" * 50_000,
+        b"import torch\nx = 1\x00\n",
+        b"import torch\nx = '\xff'\n",
+        b"",
+    ],
+    ids=[
+        "BOM",
+        "latin-1",
+        "CRLF",
+        "form feed",
+        "nested",
+        "long sum",
+        "50,000 lines",
+        "null byte",
+        "not UTF-8",
+        "empty",
+    ],
+)
+def test_odd_files(project: ProjectOnDisk, source: bytes) -> None:
+    (project.root / "net.py").write_bytes(source)
+    (project.root / "other.py").write_text("import torch\n\n@torch.compile\ndef f(x):\n    print(x)\n")
+    codes = [finding.code for finding in project.check().findings]
+    assert "FG301" in codes
+    assert set(codes) <= {"FG301", "FG901"}
+
+
+def test_code_that_calls_itself_and_imports_in_circles(project: ProjectOnDisk) -> None:
+    project.write(
+        {
+            "a.py": """
+                import torch
+                from b import pong, Base
+
+                class Net(Base, torch.nn.Module):
+                    def forward(self, x, depth=3):
+                        return pong(self, x) if depth else self.forward(x, depth - 1)
+
+                net = torch.compile(Net())
+                Loop = torch.compile(Loop) if "Loop" in dir() else net
+            """,
+            "b.py": """
+                import a
+
+                class Base(a.Net):
+                    pass
+
+                def pong(net, x):
+                    return net(x).sum().item()
+
+                TOTAL = TOTAL + 1
+            """,
+        }
+    )
+    assert "FG201" in {finding.code for finding in project.check().findings}
