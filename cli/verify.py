@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from fullgraph.jit.inputs import InputError, parse
 from fullgraph.jit.isolate import ServerError, observations
 from fullgraph.jit.targets import Job, Target, TargetError, parse_target
 from fullgraph.jit.verify import TargetReport, exit_code, files, judge, read_source
-from fullgraph.lint.config import Mode, load
-from fullgraph.lint.findings import Confidence, Finding
-from fullgraph.rules import load as load_rules
+from fullgraph.lint.config import EntryPoint, Mode
+from fullgraph.lint.findings import Confidence
+from fullgraph.lint.request import CheckRequest
+from fullgraph.lint.target import resolve
 
 from .check import build_request
 
@@ -68,22 +70,24 @@ def verify(targets: tuple[str, ...], output_format: str, config_file: Path | Non
     or compiled nothing.
     """
     try:
-        jobs = [_job(parse_target(text), config_file, options) for text in targets]
+        parsed = [parse_target(text) for text in targets]
+        checks = {name: options[name] for name in ("mode", "select", "ignore", "min_confidence")}
+        request = build_request(tuple(target.path for target in parsed), config_file, use_cache=True, **checks)
+        jobs = [_job(target, request.config.root, options) for target in parsed]
         seen = list(observations(jobs))
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
-    reports = list(_judged(seen, jobs, config_file, options))
+    reports = list(_judged(jobs, seen, request))
     text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes)
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
     return exit_code(reports)
 
 
-def _job(target: Target, config_file: Path | None, options: dict[str, Any]) -> Job:
+def _job(target: Target, root: Path, options: dict[str, Any]) -> Job:
     for text in options["inputs"]:
         parse(text)
     if target.qualname is None and options["inputs"]:
         raise TargetError(f"--input is for PATH::QUALNAME; {target.text} is a script, which makes its own inputs")
-    config = load((target.path,), frozenset(load_rules()), config_file)
     return Job(
         target=target,
         inputs=options["inputs"],
@@ -93,59 +97,36 @@ def _job(target: Target, config_file: Path | None, options: dict[str, Any]) -> J
         dynamic=DYNAMIC[options["dynamic"]],
         timeout_s=options["timeout"],
         memory_mb=options["memory_mb"],
-        roots=(config.root, Path.cwd(), target.path.parent),
+        roots=(root, Path.cwd(), target.path.parent),
     )
 
 
-def _judged(
-    seen: list[Observation], jobs: list[Job], config_file: Path | None, options: dict[str, Any]
-) -> Iterator[TargetReport]:
-    touched = [files(item) | {_shown(job.target.path)} for item, job in zip(seen, jobs, strict=False)]
-    findings = _findings(frozenset().union(*touched), seen, jobs, config_file, options)
-    for item, names in zip(seen, touched, strict=True):
-        yield judge(item, (finding for finding in findings if finding.span.path in names), read_source)
-
-
-def _findings(
-    names: frozenset[str], seen: list[Observation], jobs: list[Job], config_file: Path | None, options: dict[str, Any]
-) -> tuple[Finding, ...]:
-    """What `fullgraph check` says about the same files, for the torch that ran them."""
+def _judged(jobs: list[Job], seen: list[Observation], request: CheckRequest) -> Iterator[TargetReport]:
+    """Reports for the targets that were run, from what `fullgraph check` says about all files that they touched."""
     from fullgraph.lint import engine
 
-    request = build_request(
-        tuple(Path(name) for name in sorted(names)),
-        config_file,
-        use_cache=True,
-        entry=tuple(entry for job in jobs if (entry := _entry(job.target))),
-        target_torch=".".join(seen[0].torch.split(".")[:2]),
-        **{name: options[name] for name in ("mode", "select", "ignore", "min_confidence")},
-    )
-    return engine.check(request).findings
+    touched = [files(item) | {_shown(job.target.path)} for job, item in zip(jobs, seen, strict=False)]
+    names = frozenset[str]().union(*touched)
+    entries = [entry for job, item in zip(jobs, seen, strict=False) for entry in _entry(job.target, item)]
+    version = ".".join(seen[0].torch.split(".")[:2])
+    findings = engine.check(
+        replace(
+            request,
+            files=tuple(sorted(Path(name).absolute() for name in names)),
+            config=replace(request.config, entry=(*request.config.entry, *entries)),
+            torch=resolve(version, request.config.root).torch,
+        )
+    ).findings
+    for item, own in zip(seen, touched, strict=True):
+        yield judge(item, (finding for finding in findings if finding.span.path in own), read_source)
 
 
-def _entry(target: Target) -> str | None:
-    """The target as `--entry` names it: a module's class by its forward; an instance cannot be named."""
+def _entry(target: Target, seen: Observation) -> tuple[EntryPoint, ...]:
+    """What was called: the outermost first-party function that was traced."""
     if target.qualname is None:
-        return None
-    try:
-        body: list[ast.stmt] = ast.parse(target.path.read_bytes()).body
-    except (SyntaxError, ValueError):
-        return None
-    found: ast.stmt | None = None
-    for name in target.qualname.split("."):
-        named = (item for item in body if isinstance(item, NAMED) and item.name == name)
-        found = next(named, None)
-        body = found.body if isinstance(found, NAMED) else []
-    match found:
-        case ast.ClassDef():
-            return f"{_shown(target.path)}::{target.qualname}.forward"
-        case ast.FunctionDef():
-            return f"{_shown(target.path)}::{target.qualname}"
-        case _:
-            return None
-
-
-NAMED = (ast.ClassDef, ast.FunctionDef)
+        return ()
+    named = (item for item in seen.traced if all(part.isidentifier() for part in item.function.split(".")))
+    return tuple(EntryPoint(Path(item.path).absolute(), item.function) for item in islice(named, 1))
 
 
 def _shown(path: Path) -> str:

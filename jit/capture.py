@@ -14,7 +14,7 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType
@@ -303,33 +303,27 @@ class Recorder:
         code = conversion.code
         start = conversion.last or Call(code.co_filename, code.co_firstlineno, _user_name(code.co_name), None, None)
         inside = [conversion.qualified(call) for call in traced or [start]]
-        return [*_collapsed(_calls_above(conversion.caller)), *inside]
+        return [*_calls_above(conversion.caller, RESUME.search(code.co_name) is not None), *inside]
 
     def _first_party(self, calls: list[Call]) -> list[Call]:
         """The user's own calls; when there are none, the innermost one has to do."""
         return [call for call in calls if self._paths.first_party(call.filename)] or calls[-1:]
 
 
-def _calls_above(frame: FrameType | None) -> Iterator[tuple[Call, bool]]:
-    """Running calls, innermost first, without Dynamo's own; with each whether it resumes the one above it."""
+def _calls_above(frame: FrameType | None, resumed: bool) -> list[Call]:
+    """Running calls, outermost first, without Dynamo's own. A function and the resumptions that it calls, one inside
+    the other, are one call of which the innermost counts; `resumed` says that the call below is a resumption.
+    """
+    calls: list[Call] = []
     while frame:
         code = frame.f_code
         if not code.co_filename.startswith(DYNAMO):
-            _, _, column, end_column = next(iter(list(code.co_positions())[frame.f_lasti // 2 :][:1]), (None,) * 4)
-            call = Call(code.co_filename, frame.f_lineno, _user_name(code.co_qualname), column, end_column)
-            yield call, RESUME.search(code.co_name) is not None
+            if not resumed:
+                _, _, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
+                calls.append(Call(code.co_filename, frame.f_lineno, _user_name(code.co_qualname), column, end_column))
+            resumed = RESUME.search(code.co_name) is not None
         frame = frame.f_back
-
-
-def _collapsed(calls: Iterable[tuple[Call, bool]]) -> list[Call]:
-    """Outermost first; a function and its resumptions, which call one another, are one call: the last line counts."""
-    kept: list[Call] = []
-    resumes = False
-    for call, is_resumption in calls:
-        if not resumes:
-            kept.append(call)
-        resumes = is_resumption
-    return kept[::-1]
+    return calls[::-1]
 
 
 def _user_name(name: str) -> str:

@@ -116,6 +116,7 @@ def _supervised(request: Request, connection: Connection) -> Ended:
         if connection.fileno() in readable:
             # Nothing is due from that side: it has gone, and nobody wants the answer any more.
             _kill(child)
+            os.waitpid(child, 0)
             sys.exit()
         if read_end in readable:
             data = os.read(read_end, 1 << 16)

@@ -64,15 +64,8 @@ def exit_code(reports: Iterable[TargetReport]) -> int:
 
 
 def files(observation: Observation) -> frozenset[str]:
-    """First-party files that Dynamo traced or broke in."""
-    seen = observation
-    return frozenset(
-        [
-            *(item.path for item in seen.traced),
-            *(item.path for item in seen.breaks),
-            *(item.path for item in seen.failures),
-        ]
-    )
+    """First-party files that Dynamo traced."""
+    return frozenset(item.path for item in observation.traced)
 
 
 def judge(observation: Observation, findings: Iterable[Finding], read: Callable[[str], str]) -> TargetReport:

@@ -1,0 +1,324 @@
+"""Observing Dynamo in this process: what becomes an event, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from fullgraph.jit.events import Break, BreakKind, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
+
+if TYPE_CHECKING:
+    from fullgraph.jit.capture import Paths
+
+pytestmark = pytest.mark.torch
+E = TypeVar("E")
+Observe = Callable[..., list[Event]]
+
+
+@pytest.fixture
+def observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Observe]:
+    """Runs the text of a program under observation and returns the events."""
+    import torch
+
+    from fullgraph.jit.backend import overridden
+    from fullgraph.jit.capture import Paths, observe
+
+    def run(source: str, raises: type[BaseException] | None = None, **helpers: str) -> list[Event]:
+        for name, text in helpers.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+        program = tmp_path / "program.py"
+        program.write_text(textwrap.dedent(source))
+        events: list[Event] = []
+        namespace: dict[str, Any] = {"__name__": "program"}
+        with overridden(None, None, None), observe(events.append, Paths(tmp_path, (tmp_path,))):
+            code = compile(program.read_bytes(), str(program), "exec")
+            if raises is None:
+                exec(code, namespace)
+            else:
+                with pytest.raises(raises):
+                    exec(code, namespace)
+        return events
+
+    monkeypatch.syspath_prepend(tmp_path)
+    torch._dynamo.reset()
+    yield run
+    torch._dynamo.reset()
+    for name in ("library", "helper"):
+        sys.modules.pop(name, None)
+
+
+def only(kind: type[E], events: list[Event]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_dynamo_is_as_before_afterwards(observed: Observe) -> None:
+    import torch
+    from torch._dynamo import convert_frame, output_graph, symbolic_convert
+    from torch._dynamo.backends.registry import get_default_backend
+
+    def state() -> list[object]:
+        return [
+            convert_frame.ConvertFrameAssert.__call__,
+            convert_frame.get_and_maybe_log_recompilation_reasons,
+            symbolic_convert.InstructionTranslatorBase.starts_line,
+            symbolic_convert.InstructionTranslatorBase.log_graph_break,
+            output_graph.OutputGraph.call_user_compiler,
+            torch._dynamo.optimize,
+            get_default_backend(),
+        ]
+
+    before = state()
+    observed("raise ValueError", raises=ValueError)
+    assert state() == before
+
+
+def test_a_break_knows_its_place_its_callers_and_what_to_do(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return self.scaled(x, "ä")
+
+            def scaled(self, x, _):
+                y = "ää"; return x * x.sum().item()
+
+        net = torch.compile(Net())
+        net(torch.ones(3))
+        """
+    )
+    item = only(Break, events)[0]
+    assert (item.kind, item.path, item.line) == (BreakKind.GRAPH_BREAK, "program.py", 9)
+    line = '        y = "ää"; return x * x.sum().item()'
+    assert item.column is not None
+    assert line[item.column : item.end_column] == "x.sum().item()"
+    assert (item.gb, item.root_gb, item.root) == ("GB0124", "GB0124", "program.py:9")
+    assert item.function == "Net.scaled"
+    assert item.stack[0] == ("program.py", 12, "<module>")
+    assert any("capture_scalar_outputs" in hint for hint in item.hints)
+    assert not item.in_library
+
+
+def test_a_break_inside_a_library_is_told_at_the_call(observed: Observe) -> None:
+    events = observed(
+        """
+        import copy, torch
+
+        @torch.compile
+        def f(x):
+            return copy.deepcopy(x) + 1
+
+        f(torch.ones(3))
+        """
+    )
+    item = only(Break, events)[0]
+    assert (item.path, item.line, item.in_library) == ("program.py", 6, True)
+    assert item.root.partition(":")[0].endswith("/copy.py")
+
+
+def test_a_break_in_another_file_of_the_user_is_told_there(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+        from helper import read
+
+        @torch.compile
+        def f(x):
+            return read(x) + 1
+
+        f(torch.ones(3))
+        """,
+        helper="""
+        def read(x):
+            return x.sum().item()
+        """,
+    )
+    item = only(Break, events)[0]
+    assert (item.path, item.line, item.function) == ("helper.py", 3, "read")
+    assert [site[:2] for site in item.stack] == [("program.py", 9), ("program.py", 7)]
+
+
+def test_a_skipped_frame_keeps_the_first_cause(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x):
+            for _ in range(2):
+                x = x + x.sum().item()
+            return x
+
+        f(torch.ones(3))
+        """
+    )
+    item = only(Break, events)[-1]
+    assert (item.kind, item.line, item.gb, item.root_gb) == (BreakKind.SKIPPED_FRAME, 7, "GB7000", "GB0124")
+
+
+def test_a_resumed_function_keeps_its_name(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x):
+            x = x + 1
+            print("one")
+            x = x + 2
+            print("two")
+            return x + 3
+
+        f(torch.ones(3))
+        """
+    )
+    breaks = only(Break, events)
+    assert [(item.line, item.function) for item in breaks] == [(7, "f"), (9, "f")]
+    assert [site for item in breaks for site in item.stack] == [("program.py", 12, "<module>")] * 2
+    assert {frame.function for frame in only(Frame, events)} == {"f"}
+    assert {frame.graphs for frame in only(Frame, events)} == {1}
+
+
+def test_frames_graphs_and_guards(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, n):
+            return (x * n).cos()
+
+        f(torch.ones(3), 2)
+        f(torch.ones(3), 2)
+        """
+    )
+    (frame,), (graph,) = only(Frame, events), only(Graph, events)
+    assert (frame.id, frame.path, frame.line, frame.function) == ("0/0", "program.py", 4, "f")
+    assert (frame.graphs, frame.ops, graph.ops) == (1, 2, 2)
+    assert any("L['n'] == 2" in guard for guard in frame.guards)
+    assert 0 <= graph.compile_s <= frame.compile_s
+    assert only(Reuse, events) == [Reuse("0")]
+
+
+def test_recompiles_name_the_failed_guard_and_where_it_was_made(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, name):
+            if name == "a":
+                return x + 1
+            return x + 2
+
+        for name in "abc":
+            f(torch.ones(3), name)
+        """
+    )
+    first, second = only(Recompile, events)
+    assert (first.frame, first.function, first.line, first.limit_hit) == ("0/1", "f", 4, False)
+    assert "name == 'a'" in first.failed_guards[0]
+    assert first.guard_sites == (("program.py", 6, "f"),)
+    assert [guard.partition(":")[0] for guard in second.failed_guards] == ["0/1", "0/0"]
+
+
+def test_the_recompile_limit_is_told(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile(dynamic=False)
+        def f(x):
+            return x + 1
+
+        for n in range(12):
+            f(torch.ones(n))
+        """
+    )
+    recompiles = only(Recompile, events)
+    assert [item.limit_hit for item in recompiles] == [False] * 7 + [True]
+    assert not only(Break, events)
+
+
+def test_only_lines_that_were_traced_are_told(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, flag):
+            if flag:
+                return x + 1
+            return x + 2
+
+        f(torch.ones(3), True)
+        """
+    )
+    assert only(Traced, events) == [Traced("0", "program.py", "f", 4, (4, 6, 7))]
+
+
+def test_an_error_of_the_compilers_is_no_break(observed: Observe) -> None:
+    from torch._dynamo.exc import TorchRuntimeError
+
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, y):
+            return x @ y
+
+        f(torch.ones(2, 3), torch.ones(2, 3))
+        """,
+        raises=TorchRuntimeError,
+    )
+    (failure,) = only(Failure, events)
+    assert (failure.kind, failure.path, failure.line, failure.function) == ("TorchRuntimeError", "program.py", 6, "f")
+    assert not only(Break, events)
+
+
+def test_a_break_under_fullgraph_is_a_break_and_an_error(observed: Observe) -> None:
+    from torch._dynamo.exc import Unsupported
+
+    events = observed(
+        """
+        import torch
+
+        @torch.compile(fullgraph=True)
+        def f(x):
+            if x.sum() > 0:
+                return x
+            return -x
+
+        f(torch.ones(3))
+        """,
+        raises=Unsupported,
+    )
+    assert [(item.kind, item.line, item.gb) for item in only(Break, events)] == [(BreakKind.GRAPH_BREAK, 6, "GB0170")]
+    assert [(item.kind, item.line) for item in only(Failure, events)] == [("Unsupported", 6)]
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    from fullgraph.jit.capture import Paths
+
+    return Paths(tmp_path, (tmp_path,))
+
+
+def test_first_party_is_what_lies_under_a_root_and_in_no_library(paths: Paths, tmp_path: Path) -> None:
+    assert paths.first_party(str(tmp_path / "a/b.py"))
+    assert not paths.first_party(str(tmp_path / ".venv/lib/python3.11/site-packages/a.py"))
+    assert not paths.first_party("/elsewhere/a.py")
+    assert not paths.first_party("<string>")
+    assert not paths.first_party(str(Path(textwrap.__file__)))
+
+
+def test_paths_are_shown_from_the_working_directory(paths: Paths, tmp_path: Path) -> None:
+    assert paths.shown(str(tmp_path / "a/b.py")) == "a/b.py"
+    assert paths.shown("/elsewhere/a.py") == "/elsewhere/a.py"

@@ -1,0 +1,78 @@
+"""Events survive the way from the child process, and one break is told once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fullgraph.jit.events import (
+    Break,
+    BreakKind,
+    CallSite,
+    End,
+    Event,
+    Failure,
+    Frame,
+    Graph,
+    Recompile,
+    Reuse,
+    Traced,
+    decode,
+    distinct_breaks,
+    encode,
+)
+
+BREAK = Break(
+    number=1,
+    kind=BreakKind.GRAPH_BREAK,
+    path="m.py",
+    line=5,
+    column=4,
+    end_column=12,
+    function="Net.forward",
+    reason="it reads a value",
+    gb="GB0124",
+    gb_type="Tensor.item",
+    root="m.py:5",
+    root_gb="GB0124",
+    stack=(CallSite("m.py", 9, "<module>"),),
+    hints=("do not",),
+)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        BREAK,
+        replace(BREAK, column=None, end_column=None, gb=None, stack=(), hints=()),
+        Recompile("0/1", "m.py", 3, "f", ("x == 1",), (CallSite("m.py", 4, "f"),), limit_hit=True),
+        Frame("0/0", "m.py", 3, "f", 1, 4, 0.5, ("x == 1",)),
+        Graph("0/0", 4, 0.25),
+        Reuse("0"),
+        Failure("TorchRuntimeError", "m.py", 4, "f", "sizes differ\nso"),
+        Traced("0", "m.py", "f", 3, (3, 4)),
+        End(None),
+        End("ValueError: no"),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_an_event_comes_back_from_its_line_of_text(event: Event) -> None:
+    line = encode(event)
+    assert "\n" not in line
+    assert decode(line) == event
+
+
+def test_a_break_reported_again_by_its_callers_is_counted() -> None:
+    again = [replace(BREAK, number=number) for number in (1, 2, 3)]
+    assert distinct_breaks(again) == (replace(BREAK, count=3),)
+
+
+def test_a_break_that_turns_out_to_cost_the_frame_is_one_break() -> None:
+    skipped = replace(BREAK, kind=BreakKind.SKIPPED_FRAME)
+    assert distinct_breaks([BREAK, skipped]) == (skipped,)
+
+
+def test_breaks_of_different_kinds_or_lines_stay_apart_in_the_order_of_the_file() -> None:
+    later, other = replace(BREAK, number=2, line=8), replace(BREAK, number=3, gb="GB0059", column=0)
+    assert distinct_breaks([later, BREAK, other]) == (other, BREAK, later)

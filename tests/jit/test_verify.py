@@ -1,0 +1,168 @@
+"""Findings meet events: which verdict each gets, and what remains unpredicted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Observation, Recompile, Status, Traced
+from fullgraph.jit.verify import TargetReport, exit_code, judge
+from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span, Verdict
+
+SOURCE = """\
+import torch
+
+@torch.compile
+def f(x):
+    y = helper(x).item() + (
+        x.sum().item()
+    )
+    if y > 0:
+        return x
+    for i in range(
+        y
+    ):
+        x = x + i
+    match y:
+        case 1 if x.sum() > 0:
+            x = x + 1
+    return x
+"""
+FINDING = Finding(
+    code="FG201",
+    rule="tensor-item",
+    span=Span("m.py", 5, 8, 5, 24),
+    function="f",
+    message="reads a value",
+    advice="",
+    effect=Effect.GRAPH_BREAK,
+    severity=Severity.WARNING,
+    cause=None,
+    confidence=Confidence.CERTAIN,
+    modes=(),
+    gb=("GB0124",),
+    root="m.py:5",
+)
+BREAK = Break(1, BreakKind.GRAPH_BREAK, "m.py", 5, 8, 24, "f", "", "GB0124", "Tensor.item", "m.py:5", "GB0124")
+SEEN = Observation("m.py", Status.OK, None, traced=(Traced("0", "m.py", "f", 3, tuple(range(3, 18))),))
+
+
+def at(line: int, column: int = 0, end_column: int = 9, **changes: object) -> Finding:
+    span = Span("m.py", line, column, line, end_column)
+    return replace(FINDING, span=span, root=f"m.py:{line}", **changes)  # type: ignore[arg-type]
+
+
+def report(finding: Finding, **seen: object) -> TargetReport:
+    return judge(replace(SEEN, **seen), [finding], lambda _: SOURCE)  # type: ignore[arg-type]
+
+
+def verdict(finding: Finding, **seen: object) -> Verdict:
+    return report(finding, **seen).judged[0].verdict
+
+
+def test_a_break_at_the_place_confirms() -> None:
+    seen = report(FINDING, breaks=(BREAK,))
+    assert seen.judged[0].verdict is Verdict.CONFIRMED
+    assert seen.judged[0].evidence == "GB0124: graph break"
+    assert seen.unpredicted == ()
+
+
+@pytest.mark.parametrize(
+    ("finding_line", "break_line"), [(5, 6), (6, 5), (10, 11), (11, 10), (14, 14), (15, 15), (3, 4), (4, 3)]
+)
+def test_lines_of_one_statement_or_header_are_one_place(finding_line: int, break_line: int) -> None:
+    assert verdict(at(finding_line), breaks=(replace(BREAK, line=break_line),)) is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize(("finding_line", "break_line"), [(8, 9), (10, 13), (14, 15), (15, 16), (4, 5), (9, 8)])
+def test_a_header_does_not_include_its_body(finding_line: int, break_line: int) -> None:
+    there = replace(BREAK, line=break_line, root=f"m.py:{break_line}")
+    seen = report(at(finding_line), breaks=(there,))
+    assert seen.judged[0].verdict is Verdict.REFUTED
+    assert seen.unpredicted == (there,)
+
+
+def test_the_cause_of_a_wrapping_break_confirms() -> None:
+    wrapping = replace(BREAK, gb="GB7000", root_gb="GB0124", kind=BreakKind.SKIPPED_FRAME)
+    assert verdict(FINDING, breaks=(wrapping,)) is Verdict.CONFIRMED
+
+
+def test_a_break_inside_a_callee_confirms_what_names_it_as_the_root() -> None:
+    inside = replace(BREAK, path="other.py", line=2, root="other.py:2")
+    assert verdict(replace(FINDING, root="other.py:2"), breaks=(inside,)) is Verdict.CONFIRMED
+    assert verdict(FINDING, breaks=(inside,)) is Verdict.REFUTED
+
+
+def test_another_break_in_the_same_statement_does_not_confirm() -> None:
+    other = replace(BREAK, gb="GB0059", root_gb="GB0059", column=27, end_column=30)
+    seen = report(FINDING, breaks=(other,))
+    assert seen.judged[0].verdict is Verdict.REFUTED
+    assert seen.judged[0].evidence == "broke for another reason, GB0059"
+    assert seen.unpredicted == (other,)
+
+
+def test_the_same_expression_breaking_under_another_id_confirms() -> None:
+    assert verdict(FINDING, breaks=(replace(BREAK, gb="GB0059", root_gb="GB0059"),)) is Verdict.CONFIRMED
+
+
+def test_a_second_break_of_a_confirmed_statement_is_not_news() -> None:
+    second = replace(BREAK, number=2, gb="GB0142", column=40, end_column=50)
+    assert report(FINDING, breaks=(BREAK, second)).unpredicted == ()
+
+
+def test_a_compile_error_confirms() -> None:
+    failure = Failure("TorchRuntimeError", "m.py", 6, "f", "sizes differ")
+    assert verdict(replace(FINDING, effect=Effect.USER_ERROR), failures=(failure,)) is Verdict.CONFIRMED
+
+
+def test_a_traced_line_without_event_refutes_and_an_untraced_one_was_not_reached() -> None:
+    assert verdict(FINDING) is Verdict.REFUTED
+    assert verdict(FINDING, traced=()) is Verdict.NOT_REACHED
+
+
+RECOMPILES = tuple(Recompile(f"0/{number}", "m.py", 3, "f", ("n == 1",)) for number in (1, 2))
+RECOMPILING = replace(FINDING, effect=Effect.RECOMPILE)
+
+
+def test_repeated_recompiles_of_the_function_confirm() -> None:
+    assert verdict(RECOMPILING, recompiles=RECOMPILES) is Verdict.CONFIRMED
+
+
+def test_the_limit_confirms_at_once() -> None:
+    assert verdict(RECOMPILING, recompiles=(replace(RECOMPILES[0], limit_hit=True),)) is Verdict.CONFIRMED
+
+
+def test_guards_made_in_another_function_do_not_confirm() -> None:
+    elsewhere = tuple(replace(item, guard_sites=(CallSite("m.py", 40, "g"),)) for item in RECOMPILES)
+    own = tuple(replace(item, guard_sites=(CallSite("m.py", 8, "f"),)) for item in RECOMPILES)
+    assert verdict(RECOMPILING, recompiles=elsewhere) is Verdict.NOT_REACHED
+    assert verdict(RECOMPILING, recompiles=own) is Verdict.CONFIRMED
+
+
+def test_a_recompile_is_refuted_only_by_a_call_that_needed_no_compilation() -> None:
+    assert verdict(RECOMPILING, recompiles=RECOMPILES[:1]) is Verdict.NOT_REACHED
+    assert verdict(RECOMPILING, recompiles=RECOMPILES[:1], reused=frozenset({"0"})) is Verdict.REFUTED
+    assert verdict(RECOMPILING, reused=frozenset({"7"})) is Verdict.NOT_REACHED
+    assert verdict(RECOMPILING, traced=(), reused=frozenset({"0"})) is Verdict.NOT_REACHED
+
+
+@pytest.mark.parametrize("effect", [Effect.FROZEN_VALUE, Effect.PLACEMENT])
+def test_what_one_run_cannot_show_is_not_claimed(effect: Effect) -> None:
+    assert verdict(replace(FINDING, effect=effect), breaks=(BREAK,)) is Verdict.NOT_REACHED
+
+
+def test_a_file_that_cannot_be_parsed_is_joined_by_line() -> None:
+    seen = judge(replace(SEEN, breaks=(BREAK,)), [FINDING], lambda _: "def (")
+    assert seen.judged[0].verdict is Verdict.CONFIRMED
+
+
+def test_exit_codes() -> None:
+    note = replace(FINDING, severity=Severity.NOTE)
+    assert exit_code([report(FINDING)]) == 0
+    assert exit_code([report(FINDING, breaks=(BREAK,))]) == 1
+    assert exit_code([report(note, breaks=(BREAK,))]) == 0
+    assert exit_code([report(at(17), breaks=(BREAK,))]) == 1
+    assert exit_code([report(at(17), recompiles=RECOMPILES)]) == 1
+    assert exit_code([report(at(17), recompiles=RECOMPILES[:1])]) == 0
+    assert exit_code([report(FINDING, breaks=(BREAK,)), report(FINDING, status=Status.TIMEOUT)]) == 2
