@@ -90,6 +90,8 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
         return join_tensor(arguments)
     if api.is_module_class(name):
         return ExternalObject(name, arguments.positional, arguments.keywords)
+    if name == "torch.device":
+        return ExternalObject(name)
     if name in OPAQUE:
         return Opaque(arguments.positional[0]) if arguments.positional else External(name)
     kind = api.kind_given(name, passed(frame, name, arguments))

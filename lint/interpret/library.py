@@ -419,8 +419,9 @@ def _class_method(frame: Frame, span: Span, receiver: Class, name: str, argument
     forward = objects.find_method(frame.analysis, receiver.symbol, "forward")
     if forward is None:
         return Tensor(made_here=True)
-    context = ExternalObject("torch.autograd.function.FunctionCtx")
-    inner = Arguments((context, *arguments.positional), arguments.keywords, arguments.open_ended)
+    split = objects.find_method(frame.analysis, receiver.symbol, "setup_context") is not None
+    context = () if split else (ExternalObject("torch.autograd.function.FunctionCtx"),)
+    inner = Arguments((*context, *arguments.positional), arguments.keywords, arguments.open_ended)
     value = calls.call(frame, span, Function(forward), inner)
     return value if isinstance(value, (Tensor, Tuple_)) else Tensor(made_here=True)
 

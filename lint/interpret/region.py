@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..facts import CompileCall
 from ..ir import Node, Span
 from ..values import (
@@ -10,6 +12,7 @@ from ..values import (
     Compiled,
     External,
     Partial,
+    Tensor,
     Value,
     known,
 )
@@ -58,11 +61,24 @@ def _options(arguments: Arguments) -> tuple[tuple[str, Value], ...]:
 
 def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments) -> Value:
     """A call of compiled code: inlined when the caller is traced itself, else remembered as one the entry gets."""
+    if not frame.traced:
+        arguments = _from_outside(arguments)
     if not frame.traced and not frame.eager:
         record = frame.analysis.enter(compiled, "call", frame.module, span)
         record.calls.append(SeenCall(arguments, _repeated(frame)))
         frame.analysis.calls_seen += 1
     return calls.call(frame, span, known(compiled.target), arguments)
+
+
+def _from_outside(arguments: Arguments) -> Arguments:
+    """The arguments as the compiled code sees them: no tensor among them was made in it."""
+    positional = tuple(_handed_in(value) for value in arguments.positional)
+    keywords = tuple((name, _handed_in(value)) for name, value in arguments.keywords)
+    return replace(arguments, positional=positional, keywords=keywords)
+
+
+def _handed_in(value: Value) -> Value:
+    return replace(value, made_here=False) if isinstance(value, Tensor) else value
 
 
 def _repeated(frame: Frame) -> bool:
