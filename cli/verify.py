@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fullgraph.jit import emit_json, emit_text
-from fullgraph.jit.events import Observation
-from fullgraph.jit.inputs import InputError, parse
-from fullgraph.jit.isolate import ServerError, observations
-from fullgraph.jit.targets import Job, Target, TargetError, parse_target
-from fullgraph.jit.verify import TargetReport, exit_code, files, judge, read_source
-from fullgraph.lint.config import EntryPoint, Mode
+from fullgraph.lint.config import Mode
 from fullgraph.lint.findings import Confidence
-from fullgraph.lint.request import CheckRequest
-from fullgraph.lint.target import resolve
 
 from .check import build_request
 
 BACKENDS = ("eager", "aot_eager", "inductor")
+FULLGRAPH = {None: None, "default": False, "fullgraph": True}
 DYNAMIC = {"auto": None, "true": True, "false": False}
 
 
@@ -60,7 +50,16 @@ DYNAMIC = {"auto": None, "true": True, "false": False}
 @click.option("--notes", is_flag=True, help="Show notes too; they never change the exit code.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
-def verify(targets: tuple[str, ...], output_format: str, config_file: Path | None, notes: bool, **options: Any) -> int:
+def verify(
+    targets: tuple[str, ...],
+    mode: str | None,
+    dynamic: str,
+    timeout: float,
+    notes: bool,
+    output_format: str,
+    config_file: Path | None,
+    **options: Any,
+) -> int:
     """Compile each TARGET and say which findings Dynamo confirms, and what it did that nobody predicted.
 
     TARGET is a script, run as __main__, or PATH::QUALNAME: a function, or a torch.nn.Module class or instance, compiled
@@ -69,67 +68,22 @@ def verify(targets: tuple[str, ...], output_format: str, config_file: Path | Non
     Exit codes: 0 nothing broke, 1 breaks or repeated recompiles, 2 wrong usage or a target that did not run to its end
     or compiled nothing.
     """
+    # Imported here, because --help has to be quick.
+    from fullgraph.jit import emit_json, emit_text, session
+    from fullgraph.jit.inputs import InputError
+    from fullgraph.jit.isolate import ServerError
+    from fullgraph.jit.targets import Settings, TargetError, parse_target
+    from fullgraph.jit.verify import exit_code
+
+    checked = {name: options.pop(name) for name in ("select", "ignore", "min_confidence")}
+    settings = Settings(fullgraph=FULLGRAPH[mode], dynamic=DYNAMIC[dynamic], timeout_s=timeout, **options)
     try:
         parsed = [parse_target(text) for text in targets]
-        checks = {name: options[name] for name in ("mode", "select", "ignore", "min_confidence")}
-        request = build_request(tuple(target.path for target in parsed), config_file, use_cache=True, **checks)
-        jobs = [_job(target, request.config.root, options) for target in parsed]
-        seen = list(observations(jobs))
+        paths = tuple(target.path for target in parsed)
+        request = build_request(paths, config_file, use_cache=True, mode=mode, **checked)
+        reports = session.reports(parsed, settings, request)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
-    reports = list(_judged(jobs, seen, request))
     text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes)
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
     return exit_code(reports)
-
-
-def _job(target: Target, root: Path, options: dict[str, Any]) -> Job:
-    for text in options["inputs"]:
-        parse(text)
-    if target.qualname is None and options["inputs"]:
-        raise TargetError(f"--input is for PATH::QUALNAME; {target.text} is a script, which makes its own inputs")
-    return Job(
-        target=target,
-        inputs=options["inputs"],
-        training=options["training"],
-        backend=options["backend"],
-        fullgraph={None: None, "default": False, "fullgraph": True}[options["mode"]],
-        dynamic=DYNAMIC[options["dynamic"]],
-        timeout_s=options["timeout"],
-        memory_mb=options["memory_mb"],
-        roots=(root, Path.cwd(), target.path.parent),
-    )
-
-
-def _judged(jobs: list[Job], seen: list[Observation], request: CheckRequest) -> Iterator[TargetReport]:
-    """Reports for the targets that were run, from what `fullgraph check` says about all files that they touched."""
-    from fullgraph.lint import engine
-
-    touched = [files(item) | {_shown(job.target.path)} for job, item in zip(jobs, seen, strict=False)]
-    names = frozenset[str]().union(*touched)
-    entries = [entry for job, item in zip(jobs, seen, strict=False) for entry in _entry(job.target, item)]
-    version = ".".join(seen[0].torch.split(".")[:2])
-    findings = engine.check(
-        replace(
-            request,
-            files=tuple(sorted(Path(name).absolute() for name in names)),
-            config=replace(request.config, entry=(*request.config.entry, *entries)),
-            torch=resolve(version, request.config.root).torch,
-        )
-    ).findings
-    for item, own in zip(seen, touched, strict=True):
-        yield judge(item, (finding for finding in findings if finding.span.path in own), read_source)
-
-
-def _entry(target: Target, seen: Observation) -> tuple[EntryPoint, ...]:
-    """What was called: the outermost first-party function that was traced."""
-    if target.qualname is None:
-        return ()
-    named = (item for item in seen.traced if all(part.isidentifier() for part in item.function.split(".")))
-    return tuple(EntryPoint(Path(item.path).absolute(), item.function) for item in islice(named, 1))
-
-
-def _shown(path: Path) -> str:
-    """As events show it: relative inside the working directory, else absolute."""
-    working = Path.cwd()
-    return path.relative_to(working).as_posix() if path.is_relative_to(working) else path.as_posix()

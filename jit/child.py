@@ -109,7 +109,7 @@ def _supervised(request: Request, connection: Connection) -> Ended:
         os.close(connection.fileno())
         _become_program(request, write_end)
     os.close(write_end)
-    deadline = time.monotonic() + request.job.timeout_s
+    deadline = time.monotonic() + request.job.settings.timeout_s
     output, timed_out, watched = b"", False, {read_end, connection.fileno()}
     while True:
         readable, _, _ = select.select(watched, [], [], POLL_S)
@@ -158,8 +158,8 @@ def _become_program(request: Request, output: int) -> NoReturn:
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=str(request.scratch / "inductor"), TRITON_CACHE_DIR=str(request.scratch / "triton")
     )
-    if job.memory_mb:
-        limit = job.memory_mb << 20
+    if job.settings.memory_mb:
+        limit = job.settings.memory_mb << 20
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     own = os.getpid()
     emit = _writer(request.events, own)
@@ -186,7 +186,8 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
     from . import backend, capture, program
 
     paths = capture.Paths(Path.cwd(), job.roots)
-    with backend.overridden(job.backend, job.fullgraph, job.dynamic), capture.observe(emit, paths):
+    settings = (job.settings.backend, job.settings.fullgraph, job.settings.dynamic)
+    with backend.overridden(*settings), capture.observe(emit, paths):
         try:
             program.run(job)
         except TargetError as error:

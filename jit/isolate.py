@@ -101,7 +101,7 @@ def _read(file: Path) -> list[Event]:
 def _judged(job: Job, torch: str, events: list[Event], ended: Ended) -> Observation:
     end = next((event for event in events if isinstance(event, End)), None)
     if ended.timed_out:
-        return _observation(job, torch, events, Status.TIMEOUT, f"killed after {job.timeout_s:g} s")
+        return _observation(job, torch, events, Status.TIMEOUT, f"killed after {job.settings.timeout_s:g} s")
     if end is None:
         detail = _last_words(_cause_of_death(ended.status), ended.output)
         return _observation(job, torch, events, Status.CRASHED, detail)

@@ -21,7 +21,7 @@ def run(job: Job) -> None:
     if job.target.qualname is None:
         run_script(job.target.path)
     else:
-        call(resolve(load(job.target.path), job.target.qualname, job.training), job)
+        call(resolve(load(job.target.path), job.target.qualname, job.settings.training), job)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
@@ -92,7 +92,7 @@ def _required(function: Any) -> list[str]:
 
 def call(function: Any, job: Job) -> None:
     """Compile, unless the program has done so itself, and call once."""
-    arguments = [inputs.build(inputs.parse(text)) for text in job.inputs]
+    arguments = [inputs.build(inputs.parse(text)) for text in job.settings.inputs]
     target = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         inspect.signature(target).bind(*arguments)

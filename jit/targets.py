@@ -21,10 +21,9 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """All that the child process has to know to run one target."""
+class Settings:
+    """How to run targets."""
 
-    target: Target
     inputs: tuple[str, ...] = ()
     training: bool = False
     backend: str | None = None
@@ -33,7 +32,15 @@ class Job:
     dynamic: bool | None = None
     timeout_s: float = 300.0
     memory_mb: int | None = None
-    roots: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that the child process has to know to run one target."""
+
+    target: Target
+    settings: Settings
+    roots: tuple[Path, ...]
     """Folders that hold first-party code."""
 
 
