@@ -64,7 +64,7 @@ class _Run:
         return CheckReport(
             torch=self._request.torch,
             entries=tuple(sorted({self._entry(record) for record in records}, key=_entry_order)),
-            findings=tuple(self._kept([*reporter.findings(), *self._syntax_findings()])),
+            findings=tuple(map(reporter.with_fixes, self._kept([*reporter.findings(), *self._syntax_findings()]))),
             files=len(self._request.files),
             remarks=tuple(self._remarks),
         )

@@ -4,6 +4,7 @@ on demand.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -145,6 +146,11 @@ class Module:
 
         encoding, _ = tokenize.detect_encoding(io.BytesIO(self.source).readline)
         return io.TextIOWrapper(io.BytesIO(self.source), encoding, newline=None).read()
+
+    @cached_property
+    def syntax_tree(self) -> ast.Module:
+        """Python's own tree, for the few who need more than the IR."""
+        return ast.parse(self.source)
 
     @cached_property
     def lines(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullgraph import rules
@@ -25,6 +25,10 @@ def display(path: str) -> str:
     return Path(os.path.relpath(path)).as_posix()
 
 
+Key = tuple[str, str, int, int]
+"""What makes two emissions the same finding: code, path, line, column."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a finding is shown: its own line, or the call that leads out of the files that were asked about."""
@@ -40,7 +44,7 @@ class Reporter:
     def __init__(self, given: set[str], everywhere: bool) -> None:
         self._given = given
         self._everywhere = everywhere
-        self._best: dict[tuple[str, str, int, int], Finding] = {}
+        self._best: dict[Key, tuple[Finding, Emission]] = {}
 
     def add(self, emissions: Iterable[Emission], settings: Settings) -> None:
         for emission in emissions:
@@ -48,13 +52,20 @@ class Reporter:
             if place is None:
                 continue
             finding = _finding(emission, place, settings)
-            key = (finding.code, finding.span.path, finding.span.line, finding.span.column)
-            known = self._best.get(key)
-            if known is None or _weight(finding) > _weight(known):
-                self._best[key] = finding
+            known = self._best.get(_key(finding))
+            if known is None or _weight(finding) > _weight(known[0]):
+                self._best[_key(finding)] = (finding, emission)
 
     def findings(self) -> list[Finding]:
-        return list(self._best.values())
+        return [finding for finding, _ in self._best.values()]
+
+    def with_fixes(self, finding: Finding) -> Finding:
+        """The finding with what its rule's fix proposes; only now is libcst needed."""
+        fix = rules.load()[finding.code].fix
+        if fix is None or _key(finding) not in self._best:
+            return finding
+        emission = self._best[_key(finding)][1]
+        return replace(finding, fixes=suggest(fix, emission.module, emission.hit.span, display(emission.module.path)))
 
     def _place(self, emission: Emission) -> _Place | None:
         if self._everywhere or emission.module.path in self._given:
@@ -63,6 +74,10 @@ class Reporter:
             if site.module.path in self._given and site.function != "<module>":
                 return _Place(site.module, site.function, site.span)
         return None
+
+
+def _key(finding: Finding) -> Key:
+    return (finding.code, finding.span.path, finding.span.line, finding.span.column)
 
 
 def _weight(finding: Finding) -> tuple[int, int, int]:
@@ -90,7 +105,6 @@ def _finding(emission: Emission, place: _Place, settings: Settings) -> Finding:
         modes=(("default", rule.modes.default), ("fullgraph", rule.modes.fullgraph)),
         when=emission.when,
         gb=_ids(emission, rule),
-        fixes=() if rule.fix is None else suggest(rule.fix, emission.module, emission.hit.span, root.path),
         root=f"{root.path}:{root.line}",
         via=_via(emission),
     )

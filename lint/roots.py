@@ -117,7 +117,7 @@ def _register(analysis: Analysis, symbol: FunctionSymbol, how: str, owner: Class
 def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None) -> Settings:
     """How an entry is traced: its compile call's options, the config switches of its file, and the mode asked for."""
     options = dict(record.compiled.options)
-    flags = frozenset(config_flags(analysis, record.module))
+    flags, reorderable = switches(analysis, record.module)
     explicit = options.get("fullgraph") == Const(True)
     whole = explicit if fullgraph is None else fullgraph
     dynamic = options.get("dynamic")
@@ -128,8 +128,17 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
         capture_shapes=whole or "capture_dynamic_output_shape_ops=True" in flags,
         dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
         flags=flags,
-        reorderable=frozenset(reorderable_functions(analysis, record.module)),
+        reorderable=reorderable,
     )
+
+
+def switches(analysis: Analysis, module: Module) -> tuple[frozenset[str], frozenset[str]]:
+    """The module's config flags and the functions it lets Dynamo reorder."""
+    key = f"switches of {module.path}"
+    if key not in analysis.notes:
+        analysis.notes[key] = frozenset(config_flags(analysis, module))
+        analysis.notes[f"{key} for logging"] = frozenset(reorderable_functions(analysis, module))
+    return analysis.notes[key], analysis.notes[f"{key} for logging"]
 
 
 def config_flags(analysis: Analysis, module: Module) -> Iterator[str]:

@@ -6,7 +6,7 @@ Importing this module imports libcst.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -57,7 +57,7 @@ def _shared(a: str, b: str) -> int:
 
 def statement_at(module: Module, span: Span) -> Slice | None:
     """The statement around `span`; None where the slice does not parse by itself or has another shape."""
-    top = _enclosing(ast.parse(module.source), span)
+    top = _enclosing(module.syntax_tree, span)
     if top is None:
         return None
     decorators = getattr(top, "decorator_list", [])
@@ -79,18 +79,13 @@ def statement_at(module: Module, span: Span) -> Slice | None:
 def _enclosing(tree: ast.Module, span: Span) -> ast.stmt | None:
     """The innermost function around the span, else the top-level statement."""
     found: ast.stmt | None = None
-    for node in _statements(tree):
-        if _covers(node, span) and (found is None or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+    node = next((node for node in tree.body if _covers(node, span)), None)
+    while node is not None:
+        if found is None or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found = node
+        step = _step(node, span)
+        node = None if step is None else step[2]
     return found
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Statements, outer ones first."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        yield from _statements(child)
 
 
 def _covers(node: ast.stmt, span: Span) -> bool:
