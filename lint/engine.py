@@ -50,7 +50,7 @@ class _Run:
         self._request = request
         self._config = config
         self._project = Project(config.root, cache, config.first_party)
-        self._analysis = Analysis(self._project, torch_api.load(), book.judge, book.effects.__getitem__)
+        self._analysis = Analysis(self._project, torch_api.load(), book.judge, book.effects.__getitem__, book.classes)
         self._remarks: list[str] = list(request.remarks)
 
     def report(self) -> CheckReport:

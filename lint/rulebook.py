@@ -39,6 +39,10 @@ class RuleBook:
         self._api = api
         self._symbols: dict[tuple[type[Fact], str], tuple[tuple[Rule, Match], ...]] = {}
         self._checks: dict[type[Fact], list[tuple[Rule, Check]]] = {}
+        self.classes = frozenset(
+            symbol.rpartition(".")[0] for rule in rules.values() for match in rule.match for symbol in match.call
+        )
+        """What rules name a method of; modules are among them, which nobody calls."""
         self.effects = {code: Effect(rule.effect) for code, rule in rules.items()}
         for rule in rules.values():
             if rule.check is not None:

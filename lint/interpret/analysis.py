@@ -51,6 +51,8 @@ class Analysis:
     api: TorchApi
     judge: Callable[[Fact, Frame], Iterable[Hit]]
     effect_of: Callable[[str], Effect]
+    classes: frozenset[str] = frozenset()
+    """External classes that rules speak of, `datetime.date` say."""
     memo: dict[object, CallResult] = field(default_factory=dict)
     attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)

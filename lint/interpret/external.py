@@ -64,7 +64,7 @@ def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: b
         return _operator(name, arguments)
     if name in RESULT_OBJECTS:
         return ExternalObject(RESULT_OBJECTS[name])
-    if name.rpartition(".")[2][:1].isupper():
+    if name.rpartition(".")[2][:1].isupper() or name in frame.analysis.classes:
         return ExternalObject(name, arguments.positional, arguments.keywords)
     return _host(name)
 

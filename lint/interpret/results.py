@@ -177,6 +177,10 @@ def numpy_result(name: str, arguments: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if last in NUMPY_CONSTANTS:
         return ExternalObject(name)
+    if last == "default_rng":
+        return ExternalObject("numpy.random.Generator")
+    if ".random." in name and last[:1].isupper():
+        return ExternalObject(name)
     if ".random." in name:
         return Tensor(array=True, random=True, made_here=True)
     if last in ("ones", "zeros", "empty", "array", "asarray"):
