@@ -125,7 +125,6 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
         fullgraph=whole,
         explicit_fullgraph=explicit,
         capture_scalars=whole or "capture_scalar_outputs=True" in flags,
-        capture_shapes=whole or "capture_dynamic_output_shape_ops=True" in flags,
         dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
         flags=flags,
         reorderable=reorderable,

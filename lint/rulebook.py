@@ -142,18 +142,9 @@ def _is_kind(value: Value | None, kind: str) -> bool:
 
 def captured(rule: Rule, frame: Frame) -> bool:
     """Whether the entry's settings make Dynamo capture what the rule is about."""
-    return (
-        rule.modes.fullgraph == "captured"
-        and (frame.settings.capture_scalars or frame.settings.capture_shapes)
-        and (frame.settings.fullgraph or _switched_on(rule, frame))
-    )
-
-
-def _switched_on(rule: Rule, frame: Frame) -> bool:
-    """`capture_scalar_outputs` speaks for numbers read on the host, `capture_dynamic_output_shape_ops` for shapes."""
-    if "GB0036" in rule.gb:
-        return frame.settings.capture_shapes
-    return frame.settings.capture_scalars
+    if frame.settings.fullgraph and rule.modes.fullgraph == "captured":
+        return True
+    return any(frame.settings.flag(switch) for switch in rule.unless_config)
 
 
 def confidence_of(fact: Call | Attribute) -> Confidence:

@@ -94,6 +94,8 @@ class Rule:
     gb: tuple[str, ...] = field(default=(), metadata={"pattern": r"^GB\d{4}$"})
     """Ids in PyTorch's registry of graph breaks."""
     modes: Modes = Modes()
+    unless_config: tuple[str, ...] = field(default=(), metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
+    """Switches of `torch._dynamo.config` that make Dynamo capture it in default mode too."""
     match: tuple[Match, ...] = ()
     check: str | None = field(default=None, metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
     """The module in `lint/checks/` that decides, in place of or beside `match`."""

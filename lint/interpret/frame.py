@@ -24,7 +24,6 @@ class Settings:
     explicit_fullgraph: bool = False
     """The code itself asks for `fullgraph=True`."""
     capture_scalars: bool = False
-    capture_shapes: bool = False
     dynamic: bool | None = None
     flags: frozenset[str] = frozenset()
     """Other config switches, as `name=value`."""
