@@ -1,0 +1,193 @@
+"""Times the static half: the command itself, one file, whole installed packages; writes bench/results/lint.{json,md}.
+
+Everything is a process of its own on the same files in one run, so that the ratios hold although the machine is busy.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "results"
+TREES = (("torch", "nn"), ("transformers", "models"))
+FILE_LINES = 300
+LARGE = 200_000
+"""Lines from which on one run has to do."""
+PARSE = """
+import ast, pathlib, sys
+for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
+    ast.parse(path.read_bytes())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Medians over some runs of one command; the ratio is of CPU times, to the first row of the group."""
+
+    group: str
+    what: str
+    runs: int
+    wall_s: float
+    cpu_s: float
+    cpu_ratio: float
+    peak_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    what: str
+    arguments: tuple[str, ...]
+
+
+class Bench:
+    """Runs commands in one folder, with a cache of their own and compiled modules, as users have them."""
+
+    def __init__(self, home: Path) -> None:
+        self._environment = {**os.environ, "XDG_CACHE_HOME": str(home), "NO_COLOR": "1"}
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def group(self, name: str, folder: Path, runs: int, commands: Sequence[Command]) -> Iterator[Row]:
+        base = None
+        for command in commands:
+            if runs > 1 or "cached" in command.what:
+                self._run(command, folder)
+            measured = [self._run(command, folder) for _ in range(runs)]
+            wall, cpu, peak = (statistics.median(column) for column in zip(*measured, strict=True))
+            base = base or cpu
+            yield Row(name, command.what, runs, round(wall, 4), round(cpu, 4), round(cpu / base, 2), round(peak, 1))
+
+    def _run(self, command: Command, folder: Path) -> tuple[float, float, float]:
+        """Wall seconds, CPU seconds, peak MB."""
+        with tempfile.TemporaryFile() as errors:
+            start = time.perf_counter()
+            process = subprocess.Popen(
+                command.arguments, cwd=folder, env=self._environment, stdout=subprocess.DEVNULL, stderr=errors
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - start
+            process.returncode = os.waitstatus_to_exitcode(status)  # or the destructor waits for it again
+            if process.returncode not in (0, 1):
+                errors.seek(0)
+                last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+                sys.exit(f"bench: {command.what} ended with exit code {process.returncode}: {last}")
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit
+
+
+def program(name: str) -> str | None:
+    """A command of the same environment as this interpreter, else any."""
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+def checks(fullgraph: str) -> list[Command]:
+    """What is run on the same files; the first is what the others are compared with."""
+    check = (fullgraph, "check", "--assume-compiled", "forward")
+    commands = [
+        Command("ast.parse", (sys.executable, "-c", PARSE, ".")),
+        Command("fullgraph check --no-cache", (*check, "--no-cache", ".")),
+        Command("fullgraph check, cached", (*check, ".")),
+    ]
+    if ruff := program("ruff"):
+        commands.append(Command("ruff check", (ruff, "check", "--isolated", "--no-cache", "--exit-zero", ".")))
+    if (flake8 := program("flake8")) and importlib.util.find_spec("torchfix"):
+        options = ("--isolated", "--exit-zero", "--jobs=1", "--select=TOR")
+        commands.append(Command("flake8 with TorchFix", (flake8, *options, ".")))
+    return commands
+
+
+def copied_trees(into: Path) -> Iterator[tuple[str, Path]]:
+    """Python files of installed packages, where they count as the user's own."""
+    for package, folder in TREES:
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.submodule_search_locations:
+            source = Path(spec.submodule_search_locations[0], folder)
+            for path in source.rglob("*.py"):
+                target = into / package / folder / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+            yield f"{package}/{folder}", into / package
+
+
+def line_count(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def model_file(tree: Path) -> Path:
+    """The file with a `forward` whose length is nearest to `FILE_LINES`."""
+    models = [path for path in sorted(tree.rglob("*.py")) if b"def forward(" in path.read_bytes()]
+    return min(models, key=lambda path: abs(line_count(path) - FILE_LINES))
+
+
+def measure(home: Path) -> Iterator[Row]:
+    fullgraph = program("fullgraph")
+    if fullgraph is None:
+        sys.exit("bench: fullgraph is not installed; run `make bench`, or `pip install -e .` first")
+    trees = list(copied_trees(home / "trees"))
+    if not trees:
+        sys.exit("bench: neither torch nor transformers is installed, so there are no files to measure")
+    bench = Bench(home / "cache")
+    startup = (Command("python -c pass", (sys.executable, "-c", "pass")), Command("--help", (fullgraph, "--help")))
+    yield from bench.group("Start", home, 15, startup)
+    single = home / "file"
+    single.mkdir()
+    model = Path(shutil.copy(model_file(trees[-1][1]), single))
+    yield from bench.group(f"{model.name}, {line_count(model)} lines", single, 9, checks(fullgraph))
+    for name, folder in trees:
+        files = list(folder.rglob("*.py"))
+        lines = sum(map(line_count, files))
+        runs = 1 if lines > LARGE else 3
+        yield from bench.group(f"{name}, {len(files)} files, {lines:,} lines", folder, runs, checks(fullgraph))
+
+
+def machine() -> dict[str, str | int]:
+    packages = ("torch", "transformers", "ruff", "torchfix")
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 0,
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in packages if importlib.util.find_spec(name)},
+    }
+
+
+def table(about: dict[str, str | int], rows: Sequence[Row]) -> str:
+    """Markdown."""
+    lines = ["# Speed of `fullgraph check`", "", ", ".join(f"{key} {value}" for key, value in about.items()) + "."]
+    lines += ["CPU ratios are to the first row of each group. Written by `make bench`."]
+    group = None
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            lines += ["", f"## {group}", ""]
+            lines += ["| command | wall ms | CPU ms | CPU ratio | peak MB | runs |", "|---|--:|--:|--:|--:|--:|"]
+        times = f"{row.wall_s * 1000:,.0f} | {row.cpu_s * 1000:,.0f}"
+        lines.append(f"| {row.what} | {times} | {row.cpu_ratio:.2f} | {row.peak_mb:.0f} | {row.runs} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    about = machine()
+    with tempfile.TemporaryDirectory() as home:
+        rows = list(measure(Path(home)))
+    text = table(about, rows)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "lint.md").write_text(text, encoding="utf-8")
+    document = {"machine": about, "rows": [asdict(row) for row in rows]}
+    (RESULTS / "lint.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
