@@ -1,4 +1,4 @@
-"""A tensor from outside turned into another view in place, or new `data` for one made in traced code."""
+"""A tensor from outside turned into another view in place, or `data` that Dynamo cannot put under a tensor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fullgraph.rules.model import Rule
 from ..facts import Call, Fact, Store
 from ..findings import Confidence
 from ..interpret.frame import Frame, Hit
-from ..values import Tensor
+from ..values import Tensor, Value, known
 
 FACTS = (Call, Store)
 
@@ -32,6 +32,20 @@ ON_INPUTS = frozenset(
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     match fact:
         case Call(symbol=symbol, receiver=Tensor(made_here=False, sure=sure)) if symbol in ON_INPUTS:
-            yield Hit(rule.code, fact.span, Confidence.CERTAIN if sure else Confidence.LIKELY, gb=("GB0148",))
+            yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0148",))
+        case Call(symbol=symbol, receiver=None) if symbol in ON_INPUTS and fact.arguments.positional:
+            match known(fact.arguments.positional[0]):
+                case Tensor(made_here=False, sure=sure):
+                    yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0072",))
         case Store(symbol="torch.Tensor.data", receiver=Tensor(made_here=True, sure=sure)):
-            yield Hit(rule.code, fact.span, Confidence.CERTAIN if sure else Confidence.LIKELY, gb=("GB0056",))
+            yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0056",))
+        case Store(symbol="torch.Tensor.data", receiver=Tensor() as receiver) if _differ(receiver, known(fact.value)):
+            yield Hit(rule.code, fact.span, Confidence.LIKELY, gb=("GB0220",))
+
+
+def _confidence(sure: bool) -> Confidence:
+    return Confidence.CERTAIN if sure else Confidence.LIKELY
+
+
+def _differ(receiver: Tensor, value: Value) -> bool:
+    return isinstance(value, Tensor) and None not in (receiver.dtype, value.dtype) and receiver.dtype != value.dtype

@@ -197,7 +197,11 @@ def _nullcontext(frame: Frame, span: Span, name: str, arguments: Arguments) -> V
 
 
 def _script(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
-    return Opaque(arguments.positional[0]) if arguments.positional else External(name)
+    """A scripted or traced function stays in the graph; a module does not."""
+    target = known(arguments.positional[0]) if arguments.positional else External(name)
+    if isinstance(target, (ExternalObject, Instance)):
+        return ExternalObject("torch.jit.ScriptModule" if name == "torch.jit.script" else "torch.jit.TracedModule")
+    return Opaque(target)
 
 
 _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
@@ -217,6 +221,7 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
     "copy.copy": _deepcopy,
     "contextlib.nullcontext": _nullcontext,
     "torch.jit.script": _script,
+    "torch.jit.trace": _script,
 }
 
 
