@@ -125,8 +125,8 @@ def line_count(path: Path) -> int:
 
 
 def model_file(tree: Path) -> Path:
-    """The file with a `forward` whose length is nearest to `FILE_LINES`."""
-    models = [path for path in sorted(tree.rglob("*.py")) if b"def forward(" in path.read_bytes()]
+    """The file that defines modules by itself and whose length is nearest to `FILE_LINES`."""
+    models = [path for path in sorted(tree.rglob("*.py")) if b"(nn.Module):" in path.read_bytes()]
     return min(models, key=lambda path: abs(line_count(path) - FILE_LINES))
 
 
