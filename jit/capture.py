@@ -7,7 +7,7 @@ The only module that knows Dynamo's insides. The public log is not used because 
 from __future__ import annotations
 
 import contextlib
-import functools
+import dis
 import itertools
 import linecache
 import re
@@ -16,6 +16,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -25,13 +26,15 @@ from torch._dynamo import convert_frame, output_graph, symbolic_convert
 from torch._dynamo import exc as dynamo
 from torch._guards import CompileContext
 from torch.fx._lazy_graph_module import _LazyGraphModule
+from torch.utils._traceback import shorten_filename
 
 from .events import Break, BreakKind, CallSite, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
+from .places import code_points, extents
 
 RECOMPILE_LIMIT = "Dynamo recompile limit exceeded"
 WHILE_HANDLING = "*** While handling this graph break, another graph break occurred: ***"
 RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
-GUARD_CALL = re.compile(r'File "(.+)", line (\d+), in (.+)')
+GUARD_CALL = re.compile(r"# (\S+\.py):(\d+) in (\w+)")
 DYNAMO = str(Path(convert_frame.__file__).parent)
 OURS = Path(__file__).parent
 STDLIB = Path(sysconfig.get_path("stdlib"))
@@ -78,17 +81,18 @@ class Conversion:
     caller: FrameType
     started: float = field(default_factory=time.perf_counter)
     frame: str = ""
-    lines: dict[CodeType, set[int]] = field(default_factory=dict)
-    last: Call | None = None
-    """The line traced last."""
+    traced: dict[CodeType, set[dis.Positions]] = field(default_factory=dict)
+    last: tuple[CodeType, dis.Positions] | None = None
+    """The instruction traced last."""
     graphs: list[Graph] = field(default_factory=list)
     breaks: list[tuple[BaseException, Break]] = field(default_factory=list)
     recompile: Recompile | None = None
 
     def qualified(self, call: Call) -> Call:
         """The call with its function's qualified name, if this conversion traced the line."""
-        for code, lines in self.lines.items():
-            if code.co_filename == call.filename and call.line in lines and _user_name(code.co_name) == call.function:
+        for code, positions in self.traced.items():
+            same = code.co_filename == call.filename and _user_name(code.co_name) == call.function
+            if same and any(position.lineno == call.line for position in positions):
                 return call._replace(function=_user_name(code.co_qualname))
         return call
 
@@ -112,6 +116,10 @@ class Recorder:
         self._paths = paths
         self._open: list[Conversion] = []
         self._breaks = 0
+        self._users: dict[str, CodeType] = {}
+        """The first of the user's functions that each frame traced."""
+        self._files: dict[str, str] = {}
+        """Files of traced functions, by the short names that guards give them."""
         self._gb_ids: dict[str, str] = dynamo._load_gb_type_to_gb_id_map()
 
     def wrappers(self) -> tuple[tuple[Any, str, Callable[[Any], Any]], ...]:
@@ -120,7 +128,7 @@ class Recorder:
         return (
             (convert_frame.ConvertFrameAssert, "__call__", self._wrap_conversion),
             (convert_frame, "get_and_maybe_log_recompilation_reasons", self._wrap_recompilation),
-            (translator, "starts_line", self._wrap_line),
+            (translator, "step", self._wrap_step),
             (translator, "log_graph_break", self._wrap_break),
             (output_graph.OutputGraph, "call_user_compiler", self._wrap_backend),
         )
@@ -156,16 +164,19 @@ class Recorder:
 
         return reasons
 
-    def _wrap_line(self, original: Any) -> Any:
-        def starts_line(translator: Any, lineno: int) -> None:
-            original(translator, lineno)
-            if self._open:
+    def _wrap_step(self, original: Any) -> Any:
+        def step(translator: Any) -> bool:
+            pointer = translator.instruction_pointer
+            if self._open and pointer is not None and (positions := translator.instructions[pointer].positions):
                 code, conversion = translator.f_code, self._open[-1]
-                conversion.frame = conversion.frame or _compile_id().partition("/")[0]
-                conversion.lines.setdefault(code, set()).add(lineno)
-                conversion.last = Call(code.co_filename, lineno, code.co_name, None, None)
+                if code not in conversion.traced:
+                    self._enter(conversion, code)
+                conversion.traced[code].add(positions)
+                conversion.last = (code, positions)
+            going_on: bool = original(translator)
+            return going_on
 
-        return starts_line
+        return step
 
     def _wrap_break(self, original: Any) -> Any:
         def log_graph_break(translator: Any, code_options: Any, reason: str, exc: Any) -> None:
@@ -195,7 +206,7 @@ class Recorder:
             compiled = owner.forward
         calls = itertools.count(1)
 
-        @functools.wraps(compiled)
+        @wraps(compiled)
         def run(*args: Any) -> Any:
             if next(calls) == 2:
                 self._emit(Reuse(frame))
@@ -203,17 +214,26 @@ class Recorder:
 
         return run
 
+    def _enter(self, conversion: Conversion, code: CodeType) -> None:
+        """Tracing comes to a function for the first time."""
+        conversion.frame = _compile_id().partition("/")[0]
+        conversion.traced[code] = set()
+        if self._paths.first_party(code.co_filename):
+            self._users.setdefault(conversion.frame, code)
+            self._files[shorten_filename(code.co_filename)] = code.co_filename
+
     def _converted(self, conversion: Conversion, guarded: Any) -> None:
         if guarded is None:
             return
         for graph in conversion.graphs:
             self._emit(graph)
+        own = self._own(conversion.code, str(guarded.compile_id))
         self._emit(
             Frame(
                 id=str(guarded.compile_id),
-                path=self._paths.shown(conversion.code.co_filename),
-                line=conversion.code.co_firstlineno,
-                function=_user_name(conversion.code.co_qualname),
+                path=self._paths.shown(own.co_filename),
+                line=own.co_firstlineno,
+                function=_user_name(own.co_qualname),
                 graphs=len(conversion.graphs),
                 ops=sum(graph.ops for graph in conversion.graphs),
                 compile_s=round(time.perf_counter() - conversion.started, 4),
@@ -226,7 +246,7 @@ class Recorder:
         limit = isinstance(error, dynamo.FailOnRecompileLimitHit) or getattr(error, "gb_type", None) == RECOMPILE_LIMIT
         if limit and conversion.recompile:
             conversion.recompile = replace(conversion.recompile, limit_hit=True)
-        elif soft and (conversion.lines or self._paths.first_party(conversion.code.co_filename)):
+        elif soft and (conversion.traced or self._paths.first_party(conversion.code.co_filename)):
             # Refused before its first line, a library's function costs nothing: a break above it made it run eagerly.
             self._broken(conversion, error, BreakKind.GRAPH_BREAK if raises else BreakKind.SKIPPED_FRAME)
         if raises or not soft:
@@ -235,12 +255,13 @@ class Recorder:
             self._emit(Failure(kind, self._paths.shown(site.filename), site.line, site.function, reason))
 
     def _close(self, conversion: Conversion) -> None:
-        if conversion.recompile:
-            self._emit(conversion.recompile)
-        for code, lines in conversion.lines.items():
+        for code, positions in conversion.traced.items():
             if self._paths.first_party(code.co_filename):
                 path, name = self._paths.shown(code.co_filename), _user_name(code.co_qualname)
-                self._emit(Traced(conversion.frame, path, name, code.co_firstlineno, tuple(sorted(lines))))
+                places = extents(positions, partial(linecache.getline, code.co_filename))
+                self._emit(Traced(conversion.frame, path, name, places))
+        if conversion.recompile:
+            self._emit(conversion.recompile)
 
     def _broken(self, conversion: Conversion, error: BaseException, kind: BreakKind) -> None:
         """Report a break, or say of one reported before that it cost the whole frame."""
@@ -280,19 +301,27 @@ class Recorder:
         )
 
     def _recompile(self, code: CodeType, reasons: list[str]) -> Recompile:
-        sites = [GUARD_CALL.findall(reason) for reason in reasons]
-        own = [[call for call in calls if self._paths.first_party(call[0])] for calls in sites]
+        found = [call for reason in reasons for call in GUARD_CALL.findall(reason)]
+        own = self._own(code, _compile_id())
         return Recompile(
             frame=_compile_id(),
-            path=self._paths.shown(code.co_filename),
-            line=code.co_firstlineno,
-            function=_user_name(code.co_qualname),
-            failed_guards=tuple(reason.strip().partition("\n")[0] for reason in reasons),
+            path=self._paths.shown(own.co_filename),
+            line=own.co_firstlineno,
+            function=_user_name(own.co_qualname),
+            # What follows is the line that made the guard, and the user's stack at that line.
+            failed_guards=tuple(re.split(r"\s+#|\s+\(HINT:|\n", reason.strip(), maxsplit=1)[0] for reason in reasons),
             guard_sites=tuple(
-                CallSite(self._paths.shown(path), int(line), _user_name(name))
-                for path, line, name in (calls[-1] for calls in own if calls)
+                CallSite(self._paths.shown(self._files[name]), int(line), _user_name(function))
+                for name, line, function in dict.fromkeys(found)
+                if name in self._files
             ),
         )
+
+    def _own(self, code: CodeType, compile_id: str) -> CodeType:
+        """The frame's code, or the user's function for which Dynamo's own wrapper around a module stands."""
+        if not code.co_filename.startswith(DYNAMO):
+            return code
+        return self._users.get(compile_id.partition("/")[0], code)
 
     def _calls(self, conversion: Conversion, error: BaseException) -> list[Call]:
         """The whole call stack of an error, outermost first, ending where tracing was."""
@@ -300,10 +329,11 @@ class Recorder:
             Call(entry.filename, entry.lineno or 0, _user_name(entry.name), entry.colno, entry.end_colno)
             for entry in getattr(error, "real_stack", None) or ()
         ]
-        code = conversion.code
-        start = conversion.last or Call(code.co_filename, code.co_firstlineno, _user_name(code.co_name), None, None)
+        code, positions = conversion.last or (conversion.code, dis.Positions(conversion.code.co_firstlineno))
+        start = Call(code.co_filename, positions.lineno or code.co_firstlineno, _user_name(code.co_name), None, None)
         inside = [conversion.qualified(call) for call in traced or [start]]
-        return [*_calls_above(conversion.caller, RESUME.search(code.co_name) is not None), *inside]
+        resumed = RESUME.search(conversion.code.co_name) is not None
+        return [*_calls_above(conversion.caller, resumed), *inside]
 
     def _first_party(self, calls: list[Call]) -> list[Call]:
         """The user's own calls; when there are none, the innermost one has to do."""
@@ -345,8 +375,8 @@ def _explanation(text: str, gb_type: str) -> str:
 
 def _columns(call: Call) -> tuple[int, int] | tuple[None, None]:
     """Start and end in code points; the end is the line's if the expression goes on after it."""
-    text = linecache.getline(call.filename, call.line).rstrip("\n").encode()
     if call.column is None or call.end_column is None:
         return None, None
-    end = call.end_column if call.column < call.end_column <= len(text) else len(text)
-    return len(text[: call.column].decode(errors="replace")), len(text[:end].decode(errors="replace"))
+    end = call.end_column if call.column < call.end_column else None
+    text = linecache.getline(call.filename, call.line)
+    return code_points(text, call.column), code_points(text, end)

@@ -76,7 +76,7 @@ def _unpredicted(item: Break) -> str:
 def _recompiling(items: Sequence[Recompile]) -> str:
     first, last = items[0], items[-1]
     limit = ", then the limit: it runs eagerly from there" if any(item.limit_hit for item in items) else ""
-    guard = f"; last failed guard: {last.failed_guards[-1]}" if last.failed_guards else ""
+    guard = f"; last failed guard: {last.failed_guards[0]}" if last.failed_guards else ""
     text = f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}{guard}"
     return _line("recompiled", "magenta", text)
 

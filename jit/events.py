@@ -130,15 +130,23 @@ class Failure:
     reason: str
 
 
+class Extent(NamedTuple):
+    """An expression's place in its file, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """Lines of one function that Dynamo traced for the frame `frame` (an id without the recompile number)."""
+    """Expressions of one function that Dynamo traced for the frame `frame` (an id without the recompile number)."""
 
     frame: str
     path: str
     function: str
-    first_line: int
-    lines: tuple[int, ...]
+    extents: tuple[Extent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +198,7 @@ def decode(line: str) -> Event:
         case "Failure":
             return Failure(**fields)
         case "Traced":
-            return Traced(**_tuples(fields))
+            return Traced(**fields | {"extents": tuple(Extent(*item) for item in fields["extents"])})
         case "End":
             return End(**fields)
         case other:

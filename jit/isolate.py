@@ -137,6 +137,6 @@ def _observation(job: Job, torch: str, events: list[Event], status: Status, deta
         frames=tuple(event for event in events if isinstance(event, Frame)),
         graphs=tuple(event for event in events if isinstance(event, Graph)),
         failures=tuple(event for event in events if isinstance(event, Failure)),
-        traced=tuple(event for event in events if isinstance(event, Traced)),
+        traced=tuple(dict.fromkeys(event for event in events if isinstance(event, Traced))),
         reused=frozenset(event.frame for event in events if isinstance(event, Reuse)),
     )

@@ -13,6 +13,7 @@ What each verdict rests on:
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from pathlib import Path
 
 from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
 
-from .events import Break, Failure, Observation, Recompile, Status
+from .events import Break, CallSite, Extent, Failure, Observation, Recompile, Status
+from .places import all_extents
 
 BREAKS = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR)
 REPEATED = 2
@@ -70,7 +72,7 @@ def files(observation: Observation) -> frozenset[str]:
 
 def judge(observation: Observation, findings: Iterable[Finding], read: Callable[[str], str]) -> TargetReport:
     """`read` gives the source of a path, for its statements."""
-    join = Join(observation, Statements(read))
+    join = Join(observation, Sources(read))
     judged = tuple(join.judged(finding) for finding in sorted(findings, key=lambda finding: finding.sort_key))
     predicted = {
         statement
@@ -91,26 +93,36 @@ class Statement:
     end_line: int
 
 
-class Statements:
-    """Finds the statement that holds a line."""
+class Sources:
+    """Answers from the text of files; where a file cannot be parsed, every line is a statement of its own."""
 
     def __init__(self, read: Callable[[str], str]) -> None:
         self._read = read
-        self._owners: dict[str, dict[int, Statement]] = {}
+        self._statements: dict[str, dict[int, Statement]] = {}
+        self._extents: dict[str, tuple[Extent, ...]] = {}
 
-    def at(self, path: str, line: int) -> Statement:
-        if path not in self._owners:
-            self._owners[path] = self._parse(path)
-        return self._owners[path].get(line) or Statement(path, line, line)
+    def statement(self, path: str, line: int) -> Statement:
+        """The one that holds a line."""
+        if path not in self._statements:
+            self._parse(path)
+        return self._statements[path].get(line) or Statement(path, line, line)
 
-    def _parse(self, path: str) -> dict[int, Statement]:
-        try:
-            tree = ast.parse(self._read(path))
-        except (OSError, SyntaxError, ValueError):
-            return {}  # every line is then a statement of its own
-        spans = [Statement(path, *_span(node)) for node in ast.walk(tree) if isinstance(node, HOLDERS)]
-        widest_first = sorted(spans, key=lambda span: span.line - span.end_line)
-        return {line: span for span in widest_first for line in range(span.line, span.end_line + 1)}
+    def extents(self, path: str) -> tuple[Extent, ...]:
+        """The places of all instructions of the file."""
+        if path not in self._extents:
+            self._parse(path)
+        return self._extents[path]
+
+    def _parse(self, path: str) -> None:
+        self._statements[path], self._extents[path] = {}, ()
+        with contextlib.suppress(OSError, SyntaxError, ValueError):
+            source = self._read(path)
+            self._extents[path] = all_extents(source)
+            spans = [Statement(path, *_span(node)) for node in ast.walk(ast.parse(source)) if isinstance(node, HOLDERS)]
+            widest_first = sorted(spans, key=lambda span: span.line - span.end_line)
+            self._statements[path] = {
+                line: span for span in widest_first for line in range(span.line, span.end_line + 1)
+            }
 
 
 HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
@@ -140,20 +152,16 @@ def _first_line(node: ast.stmt) -> int:
 class Join:
     """The events of one observation, ordered for looking up."""
 
-    def __init__(self, observation: Observation, statements: Statements) -> None:
+    def __init__(self, observation: Observation, sources: Sources) -> None:
         self._observation = observation
-        self._statements = statements
+        self._sources = sources
         self._breaks: dict[Statement, list[Break]] = defaultdict(list)
         for item in observation.breaks:
             for statement in self.statements_of_break(item):
                 self._breaks[statement].append(item)
         self._failures: dict[Statement, Failure] = {}
         for failure in observation.failures:
-            self._failures[statements.at(failure.path, failure.line)] = failure
-        self._frames: dict[Statement, set[str]] = defaultdict(set)
-        for traced in observation.traced:
-            for line in traced.lines:
-                self._frames[statements.at(traced.path, line)].add(traced.frame)
+            self._failures[sources.statement(failure.path, failure.line)] = failure
         recompiles: dict[str, list[Recompile]] = defaultdict(list)
         for recompile in observation.recompiles:
             recompiles[recompile.frame.partition("/")[0]].append(recompile)
@@ -169,20 +177,18 @@ class Join:
         path, _, line = finding.root.rpartition(":")
         if path and line.isdecimal():
             places.add((path, int(line)))
-        return {self._statements.at(*place) for place in places}
+        return {self._sources.statement(*place) for place in places}
 
     def statements_of_break(self, item: Break) -> set[Statement]:
         path, _, line = item.root.rpartition(":")
-        return {self._statements.at(item.path, item.line), self._statements.at(path, int(line))}
+        return {self._sources.statement(item.path, item.line), self._sources.statement(path, int(line))}
 
     def judged(self, finding: Finding) -> Judged:
         match finding.effect:
             case Effect.RECOMPILE:
                 return Judged(finding, *self._recompile(finding))
             case Effect.FROZEN_VALUE:
-                return Judged(
-                    finding, Verdict.NOT_REACHED, "one run does not show it: the value must change between calls"
-                )
+                return Judged(finding, Verdict.NOT_REACHED, "shows only when the value changes between two calls")
             case Effect.PLACEMENT:
                 return Judged(finding, Verdict.NOT_REACHED, "about how torch.compile is used, which no event shows")
             case _:
@@ -194,50 +200,69 @@ class Join:
             if failure := self._failures.get(statement):
                 return Verdict.CONFIRMED, f"compiling raised {failure.kind}"
         here = [item for statement in statements for item in self._breaks.get(statement, ())]
-        for item in here:
-            if {item.gb, item.root_gb} & set(finding.gb) or _overlap(item, finding) or not finding.gb:
-                return Verdict.CONFIRMED, f"{item.gb or item.gb_type}: {item.kind.value.replace('-', ' ')}"
-        if self._traced(finding):
-            return (
-                Verdict.REFUTED,
-                f"broke for another reason, {here[0].gb or here[0].gb_type}" if here else "traced whole",
-            )
-        return Verdict.NOT_REACHED, "the line was not traced"
+        best = max(here, key=lambda item: _agreement(item, finding), default=None)
+        if best and (_agreement(best, finding) or not finding.gb):
+            return Verdict.CONFIRMED, f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}"
+        if not self._traced(finding):
+            return Verdict.NOT_REACHED, "not traced"
+        if best:
+            return Verdict.REFUTED, f"broke for another reason, {best.gb or best.gb_type}"
+        return Verdict.REFUTED, "traced without a break"
 
     def _recompile(self, finding: Finding) -> tuple[Verdict, str]:
         frames = self._traced(finding)
         for frame in sorted(frames):
             items = self.recompiling.get(frame, [])
             sites = [site for item in items for site in item.guard_sites]
-            if items and (not sites or any(self._same_function(finding, site.path, site.line) for site in sites)):
+            if items and (not sites or any(self._same_function(finding, site) for site in sites)):
                 limit = ", then the limit" if any(item.limit_hit for item in items) else ""
                 return Verdict.CONFIRMED, f"compiled again {len(items)} times{limit}"
         if not frames:
-            return Verdict.NOT_REACHED, "the line was not traced"
+            return Verdict.NOT_REACHED, "not traced"
         if frames & self._observation.reused:
             return Verdict.REFUTED, "called again without compiling again and again"
         return Verdict.NOT_REACHED, "not called often enough to show it"
 
     def _traced(self, finding: Finding) -> set[str]:
-        """Frames for which the statement was traced."""
-        return self._frames.get(self._statements.at(finding.span.path, finding.span.line), set())
+        """Frames for which the expression was traced, or its statement if it compiles to no instruction of its own."""
+        path, span = finding.span.path, _extent(finding)
+        own = any(_inside(extent, span) for extent in self._sources.extents(path))
+        statement = self._sources.statement(path, span.line)
 
-    def _same_function(self, finding: Finding, path: str, line: int) -> bool:
-        def holds(traced_path: str, lines: tuple[int, ...]) -> bool:
-            return (traced_path, path) == (finding.span.path,) * 2 and {line, finding.span.line} <= set(lines)
+        def covers(extent: Extent) -> bool:
+            return _inside(extent, span) if own else self._sources.statement(path, extent.line) == statement
 
-        return any(holds(traced.path, traced.lines) for traced in self._observation.traced)
+        here = (traced for traced in self._observation.traced if traced.path == path)
+        return {traced.frame for traced in here if any(map(covers, traced.extents))}
+
+    def _same_function(self, finding: Finding, site: CallSite) -> bool:
+        """Whether one traced function holds both."""
+        if site.path != finding.span.path:
+            return False
+        functions = [
+            {extent.line for extent in traced.extents}
+            for traced in self._observation.traced
+            if traced.path == site.path
+        ]
+        return any({site.line, finding.span.line} <= lines for lines in functions)
 
 
-def _overlap(item: Break, finding: Finding) -> bool:
-    """Whether the expression that broke and the one that was found share text; unknown columns agree with all."""
-    if item.column is None or item.end_column is None or item.path != finding.span.path:
-        return True
+def _extent(finding: Finding) -> Extent:
     span = finding.span
-    return (item.line, item.column) < (span.end_line, span.end_column) and (span.line, span.column) < (
-        item.line,
-        item.end_column,
-    )
+    return Extent(span.line, span.column, span.end_line, span.end_column)
+
+
+def _inside(inner: Extent, outer: Extent) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
+
+
+def _agreement(item: Break, finding: Finding) -> int:
+    """How well a break in the finding's statement fits it: 0 not at all, more is better."""
+    known = bool({item.gb, item.root_gb} & set(finding.gb))
+    if item.column is None or item.end_column is None or item.path != finding.span.path:
+        return 2 if known else 1
+    span, broken = _extent(finding), Extent(item.line, item.column, item.line, item.end_column)
+    return 2 * known + _inside(broken, span)
 
 
 def read_source(path: str) -> str:

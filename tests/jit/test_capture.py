@@ -260,7 +260,27 @@ def test_only_lines_that_were_traced_are_told(observed: Observe) -> None:
         f(torch.ones(3), True)
         """
     )
-    assert only(Traced, events) == [Traced("0", "program.py", "f", 4, (4, 6, 7))]
+    (traced,) = only(Traced, events)
+    assert (traced.frame, traced.path, traced.function) == ("0", "program.py", "f")
+    assert sorted({extent.line for extent in traced.extents}) == [4, 6, 7]
+    assert (7, 15, 7, 20) in traced.extents
+
+
+def test_of_one_line_only_the_expressions_that_were_traced_are_told(observed: Observe) -> None:
+    events = observed(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, flag):
+            return x.cos() if flag else "ä" + x.item()
+
+        f(torch.ones(3), True)
+        """
+    )
+    (traced,) = only(Traced, events)
+    assert {(11, 18)} <= {(extent.column, extent.end_column) for extent in traced.extents}
+    assert max(extent.column for extent in traced.extents) < 30
 
 
 def test_an_error_of_the_compilers_is_no_break(observed: Observe) -> None:

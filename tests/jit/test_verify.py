@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Observation, Recompile, Status, Traced
+from fullgraph.jit.places import all_extents
 from fullgraph.jit.verify import TargetReport, exit_code, judge
 from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span, Verdict
 
@@ -45,7 +46,7 @@ FINDING = Finding(
     root="m.py:5",
 )
 BREAK = Break(1, BreakKind.GRAPH_BREAK, "m.py", 5, 8, 24, "f", "", "GB0124", "Tensor.item", "m.py:5", "GB0124")
-SEEN = Observation("m.py", Status.OK, None, traced=(Traced("0", "m.py", "f", 3, tuple(range(3, 18))),))
+SEEN = Observation("m.py", Status.OK, None, traced=(Traced("0", "m.py", "f", all_extents(SOURCE)),))
 
 
 def at(line: int, column: int = 0, end_column: int = 9, **changes: object) -> Finding:
@@ -114,6 +115,17 @@ def test_a_second_break_of_a_confirmed_statement_is_not_news() -> None:
 def test_a_compile_error_confirms() -> None:
     failure = Failure("TorchRuntimeError", "m.py", 6, "f", "sizes differ")
     assert verdict(replace(FINDING, effect=Effect.USER_ERROR), failures=(failure,)) is Verdict.CONFIRMED
+
+
+def test_an_expression_that_was_left_out_on_a_traced_line_was_not_reached() -> None:
+    elsewhere = tuple(extent for extent in all_extents(SOURCE) if extent.line != 15 or extent.column < 15)
+    finding = replace(FINDING, span=Span("m.py", 15, 18, 15, 29), root="m.py:15")
+    assert verdict(finding) is Verdict.REFUTED
+    assert verdict(finding, traced=(Traced("0", "m.py", "f", elsewhere),)) is Verdict.NOT_REACHED
+
+
+def test_what_compiles_to_nothing_of_its_own_counts_with_its_statement() -> None:
+    assert verdict(replace(FINDING, span=Span("m.py", 5, 4, 5, 5))) is Verdict.REFUTED
 
 
 def test_a_traced_line_without_event_refutes_and_an_untraced_one_was_not_reached() -> None:
