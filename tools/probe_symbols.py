@@ -168,7 +168,7 @@ def measure(sheet: Sheet, wanted: str) -> dict[str, Outcomes]:
                 for mode in (False, True)
             )
             found.setdefault(probe.symbol, {})[probe.code] = default if default == whole else [default, whole]
-    return dict(sorted(found.items()))
+    return found
 
 
 def warm_up() -> None:
@@ -186,14 +186,14 @@ def render(torch_version: str, python_version: str, symbols: dict[str, Outcomes]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pattern", nargs="?", default="", help="measure and show only the symbols that match")
+    parser.add_argument("pattern", nargs="?", default="", help="measure again only the symbols that match")
     wanted = parser.parse_args().pattern
     versions = torch.__version__.split("+")[0], ".".join(platform.python_version_tuple()[:2])
-    text = render(*versions, measure(read(LIST.read_text(encoding="utf-8")), wanted))
-    if wanted:
-        print(text, end="")
-    else:
-        (EVIDENCE / "torch-{}-py{}.json".format(*versions)).write_text(text, encoding="utf-8")
+    path = EVIDENCE / "torch-{}-py{}.json".format(*versions)
+    known = json.loads(path.read_text(encoding="utf-8"))["symbols"] if wanted else {}
+    kept = {symbol: found for symbol, found in known.items() if not re.search(wanted, symbol)}
+    symbols = kept | measure(read(LIST.read_text(encoding="utf-8")), wanted)
+    path.write_text(render(*versions, dict(sorted(symbols.items()))), encoding="utf-8")
 
 
 if __name__ == "__main__":

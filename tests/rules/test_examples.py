@@ -17,7 +17,7 @@ import pytest
 from fullgraph.rules.model import Example, Rule
 from fullgraph.rules.source import read_folder
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
 RULES = [rule for rule in read_folder(Path(__file__).parents[2] / "rules") if not rule.code.startswith("FG9")]
 BAD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.bad)]

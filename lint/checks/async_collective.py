@@ -1,0 +1,21 @@
+"""A collective of `torch.distributed` that hands back a handle to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fullgraph.rules.model import Rule
+
+from ..facts import Call, Fact
+from ..findings import Confidence
+from ..interpret.frame import Frame, Hit
+from ..values import Const
+
+FACTS = (Call,)
+
+
+def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
+    if not isinstance(fact, Call) or any(fact.symbol in match.call for match in rule.match):
+        return
+    if fact.symbol.startswith("torch.distributed.") and fact.arguments.keyword("async_op") == Const(True):
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=("GB0172",))
