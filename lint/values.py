@@ -216,8 +216,14 @@ class Arguments:
 
     positional: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
-    open_ended: bool = False
-    """More may follow: a `*args` or `**kwargs` of unknown content was passed on."""
+    more_positional: bool = False
+    """A `*args` of unknown content was passed on: more may follow."""
+    more_keywords: bool = False
+    """The same for `**kwargs`."""
+
+    @property
+    def open_ended(self) -> bool:
+        return self.more_positional or self.more_keywords
 
     def keyword(self, name: str) -> Value | None:
         return next((value for key, value in self.keywords if key == name), None)
@@ -295,7 +301,7 @@ def join(a: Value, b: Value) -> Value:
 def _tensor_or(tensor: Value, other: Value) -> Value:
     """A number that becomes a tensor (`total = 0`, then `total + x`) is taken for one; anything else stays open."""
     numeric = isinstance(other, (Const, Host)) and other.kind in ("int", "float", "")
-    if isinstance(tensor, Tensor) and (numeric or other == UNKNOWN):
+    if isinstance(tensor, Tensor) and numeric:
         return replace(tensor, sure=False, sizes=None)
     return UNKNOWN
 

@@ -76,7 +76,8 @@ def _merged(bound: Arguments, arguments: Arguments) -> Arguments:
     return Arguments(
         bound.positional + arguments.positional,
         tuple(pair for pair in bound.keywords if pair[0] not in given) + arguments.keywords,
-        bound.open_ended or arguments.open_ended,
+        bound.more_positional or arguments.more_positional,
+        bound.more_keywords or arguments.more_keywords,
     )
 
 
@@ -147,22 +148,28 @@ def bind_arguments(analysis: Analysis, function: Function, arguments: Arguments)
     env: dict[str, Value] = {}
     for name, kind, annotation, default in symbol.parameters:
         if kind == VARIADIC:
-            env[name] = Sequence(UNKNOWN, "tuple") if arguments.open_ended else Tuple_(tuple(positional))
+            env[name] = Sequence(UNKNOWN, "tuple") if arguments.more_positional else Tuple_(tuple(positional))
             positional = []
         elif kind == VARIADIC_KEYWORD:
-            env[name] = Mapping(tuple(keywords.items()), UNKNOWN if arguments.open_ended else None)
+            env[name] = Mapping(tuple(keywords.items()), UNKNOWN if arguments.more_keywords else None)
             keywords = {}
         elif kind == POSITIONAL and positional:
             env[name] = _fitted(analysis, symbol, annotation, positional.pop(0))
         elif name in keywords:
             env[name] = _fitted(analysis, symbol, annotation, keywords.pop(name))
         elif arguments.open_ended:
-            env[name] = hints.annotated(analysis, symbol.module, annotation) or UNKNOWN
+            env[name] = _anything(analysis, function, annotation, default)
         elif default is not None:
             env[name] = _default(analysis, function, default)
         else:
             return None
     return None if (positional or keywords) and not arguments.open_ended else env
+
+
+def _anything(analysis: Analysis, function: Function, annotation: Node | None, default: Node | None) -> Value:
+    """A parameter that may or may not be among arguments passed on with `**`."""
+    hinted = hints.annotated(analysis, function.symbol.module, annotation) or UNKNOWN
+    return hinted if default is None else join(_default(analysis, function, default), hinted)
 
 
 def _fitted(analysis: Analysis, symbol: FunctionSymbol, annotation: Node | None, value: Value) -> Value:

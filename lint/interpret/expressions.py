@@ -101,7 +101,7 @@ def _call(frame: Frame, node: Node) -> Value:
 def arguments_of(frame: Frame, node: Node) -> Arguments:
     positional: list[Value] = []
     keywords: list[tuple[str, Value]] = []
-    open_ended = False
+    more_positional = more_keywords = False
     for argument in node[3]:
         value = evaluate(frame, argument)
         if argument[0] != "star":
@@ -109,16 +109,17 @@ def arguments_of(frame: Frame, node: Node) -> Arguments:
         elif isinstance(value, Tuple_):
             positional.extend(value.items)
         else:
-            open_ended = True
+            more_positional = True
     for name, argument in node[4]:
         value = evaluate(frame, argument)
         if name is not None:
             keywords.append((name, value))
-        elif isinstance(value, Mapping) and value.rest is None:
+        elif isinstance(value, Mapping):
             keywords.extend((str(key), item) for key, item in value.items)
+            more_keywords = more_keywords or value.rest is not None
         else:
-            open_ended = True
-    return Arguments(tuple(positional), tuple(keywords), open_ended)
+            more_keywords = True
+    return Arguments(tuple(positional), tuple(keywords), more_positional, more_keywords)
 
 
 def _remember_mutation(frame: Frame, node: Node, callee: Value, arguments: Arguments) -> None:

@@ -151,7 +151,7 @@ def _scripting(frame: Frame, span: Span, name: str, arguments: Arguments) -> Val
 def _cond(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     """`torch.cond(pred, true_fn, false_fn, operands)`: both branches are traced into the graph."""
     operands = arguments.get(3, "operands")
-    inner = Arguments(operands.items) if isinstance(operands, Tuple_) else Arguments(open_ended=True)
+    inner = Arguments(operands.items) if isinstance(operands, Tuple_) else Arguments(more_positional=True)
     branches = [arguments.get(1, "true_fn"), arguments.get(2, "false_fn")]
     results = [calls.call(frame, span, known(branch), inner) for branch in branches if branch is not None]
     return join_all(results)

@@ -161,7 +161,7 @@ def _dict(frame: Frame, span: Span, arguments: Arguments) -> Value:
     items = dict(base.items) if isinstance(base, Mapping) else {}
     rest = base.rest if isinstance(base, Mapping) else UNKNOWN
     items.update(arguments.keywords)
-    return Mapping(tuple(items.items()), UNKNOWN if arguments.open_ended else rest)
+    return Mapping(tuple(items.items()), UNKNOWN if arguments.more_keywords else rest)
 
 
 def _extreme(frame: Frame, span: Span, arguments: Arguments) -> Value:
@@ -421,7 +421,7 @@ def _class_method(frame: Frame, span: Span, receiver: Class, name: str, argument
         return Tensor(made_here=True)
     split = objects.find_method(frame.analysis, receiver.symbol, "setup_context") is not None
     context = () if split else (ExternalObject("torch.autograd.function.FunctionCtx"),)
-    inner = Arguments((*context, *arguments.positional), arguments.keywords, arguments.open_ended)
+    inner = replace(arguments, positional=(*context, *arguments.positional))
     value = calls.call(frame, span, Function(forward), inner)
     return value if isinstance(value, (Tensor, Tuple_)) else Tensor(made_here=True)
 

@@ -285,6 +285,8 @@ def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value
         scope = frame.analysis.module_frame(method.module)
         scope.env = calls.generic_environment(frame.analysis, method, receiver)
         assigned = expressions.peek(scope, expression)
+        if assigned == UNKNOWN and isinstance(value, (Instance, ExternalObject)):
+            continue  # a setter that takes anything is made to take more of the same
         value = assigned if value is None else join(value, assigned)
     frame.analysis.remember(key, UNKNOWN if value is None else value)
     return value

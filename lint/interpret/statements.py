@@ -278,9 +278,11 @@ def _try(frame: Frame, node: Node) -> None:
     frame.attempts += 1
     run(frame, body)
     frame.attempts -= 1
+    left = not frame.live
     if frame.live:
         run(frame, orelse)
     outcome, live = frame.env, frame.live
+    returned = len(frame.returns)
     for _, name, block in handlers:
         frame.env, frame.live = dict(before), True
         if name:
@@ -292,6 +294,8 @@ def _try(frame: Frame, node: Node) -> None:
         if frame.live:
             _merge_into(outcome, frame.env, live)
             live = True
+    if left:
+        del frame.returns[returned:]  # the body has returned; what a handler would give instead is the exception
     frame.env, frame.live = outcome, True
     run(frame, final)
     frame.live = frame.live and live
