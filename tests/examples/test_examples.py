@@ -42,7 +42,7 @@ EXPECTED: dict[str, list[Expected]] = {
     ],
     "examples/layerdrop_transformer.py": [
         Expected("FG102", "Decoder.forward", "torch.rand(()) < self.config.layerdrop", "confirmed"),
-        Expected("FG101", "Decoder.forward", "torch.isfinite(x).all()", "refuted"),
+        Expected("FG101", "Decoder.forward", "torch.isfinite(x).all()", "not-reached"),
     ],
     "examples/moe_router.py": [
         Expected("FG202", "MixtureOfExperts.run_sorted", "counts.tolist()", "confirmed"),
@@ -51,6 +51,7 @@ EXPECTED: dict[str, list[Expected]] = {
         Expected("FG203", "MixtureOfExperts.run_hit", "torch.where(chosen == index)", "not-reached"),
     ],
     "examples/train_step.py": [
+        Expected("FG401", "Classifier.forward", "self.turn", "refuted"),
         Expected("FG501", "smoothing", 'os.getenv("LABEL_SMOOTHING", "0.1")', "not-reached"),
         Expected("FG808", "train_step", "optimizer.zero_grad()", "confirmed"),
         Expected("FG802", "train_step", "loss.backward()", "confirmed"),
