@@ -92,8 +92,14 @@ def result_of(name: str, left: Value, right: Value) -> Value:
             unbacked = any(isinstance(v, SizeInt) and v.unbacked for v in (left, right))
             return Host("float") if name == "truediv" else SizeInt(unbacked)
         case (Const() | Host(), Const() | Host()):
-            return _host_result(name, left, right)
+            return _absorbed(name, left, right) or _host_result(name, left, right)
     return UNKNOWN
+
+
+def _absorbed(name: str, left: Const | Host, right: Const | Host) -> Const | None:
+    """`True | flag` and `False & flag` are decided whatever the flag is."""
+    absorbing = {"or": Const(True), "and": Const(False)}.get(name)
+    return absorbing if absorbing is not None and absorbing in (left, right) else None
 
 
 def _host_result(name: str, left: Const | Host, right: Const | Host) -> Value:
