@@ -220,7 +220,8 @@ class Recorder:
         conversion.traced[code] = set()
         if self._paths.first_party(code.co_filename):
             self._users.setdefault(conversion.frame, code)
-            self._files[shorten_filename(code.co_filename)] = code.co_filename
+            short: str = shorten_filename(code.co_filename)  # type: ignore[no-untyped-call]
+            self._files[short] = code.co_filename
 
     def _converted(self, conversion: Conversion, guarded: Any) -> None:
         if guarded is None:
