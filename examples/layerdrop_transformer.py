@@ -17,7 +17,7 @@ class Config:
     vocab_size: int = 128
     hidden: int = 64
     heads: int = 4
-    layers: int = 3
+    layers: int = 2
     max_length: int = 64
     max_batch: int = 1
     layerdrop: float = 0.2
