@@ -39,6 +39,7 @@ from ..vocabulary import MODULE_CONVERSIONS
 from . import calls, conditions, external, objects, region, results
 from .frame import Frame
 
+NO_ARGUMENTS = Arguments()
 MAX_RANGE = 64
 """A `range` of constants up to this long is kept value by value."""
 
@@ -79,9 +80,9 @@ def _number(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
     return convert
 
 
-def read(frame: Frame, span: Span, value: Tensor, method: str, kind: str) -> Value:
+def read(frame: Frame, span: Span, value: Tensor, method: str, kind: str, arguments: Arguments = NO_ARGUMENTS) -> Value:
     """A tensor's value read on the host: a break, or a scalar in the graph where scalars are captured."""
-    frame.observe(Call(span, f"{'numpy.ndarray' if value.array else 'torch.Tensor'}.{method}", Arguments(), value))
+    frame.observe(Call(span, f"{'numpy.ndarray' if value.array else 'torch.Tensor'}.{method}", arguments, value))
     if frame.traced and frame.settings.capture_scalars:
         return Scalar(kind, value.random)
     return Host(kind)
@@ -332,7 +333,7 @@ def _tensor_method(
     symbol = f"{'numpy.ndarray' if receiver.array else 'torch.Tensor'}.{name}"
     if name in ("item", "__int__", "__float__", "__bool__"):
         kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "")
-        return read(frame, span, receiver, name, kind)
+        return read(frame, span, receiver, name, kind, arguments)
     frame.observe(Call(span, symbol, arguments, receiver, discarded))
     match name:
         case "tolist":
