@@ -1,0 +1,64 @@
+"""The pass pipelines between the Python rewrites, as text: one constant for each step from torch's dialect to LLVM's."""
+
+from __future__ import annotations
+
+
+def _module(*passes: str) -> str:
+    return f"builtin.module({','.join(passes)})"
+
+
+def _function(*passes: str) -> str:
+    return f"func.func({','.join(passes)})"
+
+
+TO_BACKEND = _module("torchdynamo-export-to-torch-backend-pipeline{extra-library=}")
+TO_LINALG = _module("torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}")
+
+INLINE = _module("inline", "symbol-dce")
+
+FUSE = _module(
+    _function(
+        "refback-generalize-tensor-pad",
+        "refback-generalize-tensor-concat",
+        "canonicalize",
+        "cse",
+        "linalg-fuse-elementwise-ops",
+        "canonicalize",
+        "cse",
+        "tm-tensor-bufferize",
+    )
+)
+
+BUFFERIZE = _module(
+    "eliminate-empty-tensors",
+    "one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries "
+    "function-boundary-type-conversion=identity-layout-map}",
+    "refback-mlprogram-bufferize",
+    _function("buffer-deallocation-pipeline"),
+)
+
+# memref.copy would need a runtime library that no wheel carries: it becomes a linalg.generic.
+LOOPS = _module(
+    _function("tm-tensor-to-loops", "refback-munge-memref-copy", "convert-linalg-to-loops", "canonicalize", "cse")
+)
+
+# Half precision is computed in float32 and rounded after every operation, as ATen does. Expanding the conversions of
+# bfloat16 keeps compiler-rt's helpers, which glibc lacks, out of the object.
+HALF_PRECISION = _module(
+    _function("refback-expand-ops-for-llvm", "math-extend-to-supported-types{target-type=f32}"),
+    "arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32}",
+)
+
+TO_LLVM = _module(
+    _function("llvm-request-c-wrappers"),
+    _function(
+        "expand-strided-metadata",
+        "lower-affine",
+        "convert-scf-to-cf",
+        "arith-expand{include-bf16=true}",
+        "convert-math-to-llvm",
+    ),
+    "convert-math-to-libm",
+    "convert-to-llvm",
+    "reconcile-unrealized-casts",
+)
