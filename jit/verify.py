@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
+from fullgraph.lint.findings import Effect, Finding, Severity, Span, Verdict
 
 from .events import Break, CallSite, Extent, Failure, Observation, Recompile, Status
 from .places import all_extents
@@ -112,6 +113,13 @@ class Sources:
         if path not in self._extents:
             self._parse(path)
         return self._extents[path]
+
+    def last_name(self, span: Span) -> str:
+        """The last identifier of an expression on one line: `steps` of `self.steps`; empty where there is none."""
+        with contextlib.suppress(OSError, ValueError):
+            text = self._read(span.path).splitlines()[span.line - 1][span.column : span.end_column]
+            return (re.findall(r"[A-Za-z_]\w*", text) or [""])[-1]
+        return ""
 
     def _parse(self, path: str) -> None:
         self._statements[path], self._extents[path] = {}, ()
@@ -214,7 +222,8 @@ class Join:
         for frame in sorted(frames):
             items = self.recompiling.get(frame, [])
             sites = [site for item in items for site in item.guard_sites]
-            if items and (not sites or any(self._same_function(finding, site) for site in sites)):
+            held = not sites or any(self._same_function(finding, site) for site in sites)
+            if items and (held or self._guarded(finding, items)):
                 limit = ", then the limit" if any(item.limit_hit for item in items) else ""
                 return Verdict.CONFIRMED, f"compiled again {len(items)} times{limit}"
         if not frames:
@@ -222,6 +231,12 @@ class Join:
         if frames & self._observation.reused:
             return Verdict.REFUTED, "called again without compiling again and again"
         return Verdict.NOT_REACHED, "not called often enough to show it"
+
+    def _guarded(self, finding: Finding, recompiles: list[Recompile]) -> bool:
+        """Whether a guard that failed reads the name that the finding points at, wherever the value was used."""
+        name = self._sources.last_name(finding.span)
+        guard = re.compile(rf"\b{re.escape(name)}\b")
+        return bool(name) and any(guard.search(text) for item in recompiles for text in item.failed_guards)
 
     def _traced(self, finding: Finding) -> set[str]:
         """Frames for which the expression was traced, or its statement if it compiles to no instruction of its own."""

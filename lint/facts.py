@@ -56,6 +56,8 @@ class Store:
     name: str
     value: Value
     previous: Value
+    update: bool = False
+    """An augmented assignment, `+=` say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,16 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison of two Python values."""
+
+    span: Span
+    operator: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """`torch._dynamo.config.x = value`, anywhere in the project."""
 
@@ -171,6 +183,7 @@ Fact: TypeAlias = (
     | UserCall
     | Definition
     | Return
+    | Compared
     | Setting
     | CompileCall
     | CallsSeen

@@ -264,6 +264,8 @@ UNKNOWN = Unknown()
 NONE = Const(None)
 SIZE = SizeInt()
 SIZES = Sequence(SIZE, "size")
+IDENTITY = "identity"
+"""The origin of an id that only the running program can know."""
 CONTAINERS = {"list", "tuple", "set", "frozenset", "dict", "deque"}
 
 

@@ -84,7 +84,7 @@ SAME_SIZES = words(
 """Methods whose result has its input's sizes."""
 REDUCTIONS = words(
     """
-    all any max mean min norm prod std sum
+    all any max mean min norm prod std sum argmax argmin
     """
 )
 """Methods that give a single number when no dimension is named."""

@@ -20,7 +20,7 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         return
     if not objects.is_module(frame.analysis, fact.receiver.symbol) or frame.storing:
         return
-    counts = isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}"
+    counts = fact.update or (isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}")
     was_int = kind_of(fact.previous) == "int" and isinstance(fact.previous, (Const, Host))
     if counts and was_int and kind_of(fact.value) == "int":
         yield Hit(rule.code, fact.span, Confidence.CERTAIN if not frame.conditions else Confidence.LIKELY)

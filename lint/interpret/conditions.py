@@ -76,7 +76,7 @@ def is_training(frame: Frame, node: Node) -> bool:
 def _connective(frame: Frame, node: Node, construct: str, negated: bool) -> bool | None:
     """`a and b`, `a or b`: later parts run only when the earlier ones let them, and know what those imply."""
     decides = node[2] == "or"
-    before, when, conditions = dict(frame.env), frame.when, frame.conditions
+    before, when, conditions, doubts = dict(frame.env), frame.when, frame.conditions, frame.doubts
     outcome: bool | None = not decides
     for part in node[3]:
         value = test(frame, part, construct, negated)
@@ -86,8 +86,9 @@ def _connective(frame: Frame, node: Node, construct: str, negated: bool) -> bool
         if value is None:
             outcome = None
             frame.conditions = conditions + 1
+            frame.doubts = max(frame.doubts, doubts + (frame.tested == "host"))
         narrow(frame, part, not decides)
-    frame.env, frame.when, frame.conditions = before, when, conditions
+    frame.env, frame.when, frame.conditions, frame.doubts = before, when, conditions, doubts
     return outcome
 
 

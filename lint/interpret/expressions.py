@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..facts import Branch, Call, Format, Index
+from ..facts import Branch, Call, Compared, Format, Index
 from ..ir import Node, Span
 from ..project import FunctionSymbol
 from ..values import (
@@ -268,13 +268,19 @@ def _compare(frame: Frame, span: Span, operator: str, left: Value, right: Value)
         return result_of(operator, left, right)
     if isinstance(left, Const) and isinstance(right, Const):
         return fold(operator, left, right) or Host("bool")
+    frame.observe(Compared(span, operator, left, right))
     if isinstance(left, External) and isinstance(right, External):
         return Const((left == right) == (operator == "==")) if operator in ("==", "!=") else Host("bool")
     if isinstance(left, Scalar) or isinstance(right, Scalar):
         return Scalar("bool")
-    if isinstance(left, SizeInt) or isinstance(right, SizeInt):
+    if isinstance(left, SizeInt) or isinstance(right, SizeInt) or _counts(left) or _counts(right):
         return conditions.SIZE_TEST
     return Host("bool")
+
+
+def _counts(value: Value) -> bool:
+    """A number handed in, such as a step: it takes many values, so that either branch gets its turn."""
+    return isinstance(value, Host) and value.kind in ("int", "float") and value.origin.startswith("argument ")
 
 
 def _membership(frame: Frame, span: Span, item: Value, container: Value, positive: bool) -> Value:

@@ -40,6 +40,9 @@ RESULT_OBJECTS = {
     "logging.getLogger": "logging.Logger",
     "transformers.utils.logging.get_logger": "logging.Logger",
     "re.compile": "re.Pattern",
+    "re.match": "re.Match",
+    "re.search": "re.Match",
+    "re.fullmatch": "re.Match",
     "threading.Lock": "threading.Lock",
     "threading.RLock": "threading.RLock",
     "torch.get_rng_state": "",
@@ -181,7 +184,8 @@ def _reduce(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
 
 
 def _chain(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
-    return Sequence(join_all([element_of(known(v)) for v in arguments.positional]), "iterator")
+    """Dynamo runs these as generators of its own."""
+    return Sequence(join_all([element_of(known(v)) for v in arguments.positional]), "generator")
 
 
 def _product(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
@@ -216,6 +220,9 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
     "torch.where": _where,
     "functools.reduce": _reduce,
     "itertools.chain": _chain,
+    "itertools.cycle": _chain,
+    "itertools.islice": _chain,
+    "itertools.accumulate": _chain,
     "itertools.product": _product,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _deepcopy,

@@ -135,6 +135,11 @@ class Frame:
         return self.function.qualname if self.function else "<module>"
 
     @property
+    def is_outermost(self) -> bool:
+        """The entry's own function, whose values leave the compiled code."""
+        return self.caller is not None and self.caller.function is None and self.traced
+
+    @property
     def depth(self) -> int:
         return 0 if self.caller is None else self.caller.depth + 1
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..facts import Branch, Call, Format
 from ..ir import Span
 from ..values import (
+    IDENTITY,
     NONE,
     SIZE,
     UNKNOWN,
@@ -255,6 +256,15 @@ def _host(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
     return answer
 
 
+def _id(frame: Frame, span: Span, arguments: Arguments) -> Value:
+    """The id of an object made while tracing exists only at run time."""
+    value = _first(arguments)
+    made_here = isinstance(value, Mapping) or (isinstance(value, Tuple_) and value.mutable)
+    made_here = made_here or (isinstance(value, Tensor) and value.made_here)
+    made_here = made_here or (isinstance(value, Instance) and value.arguments is not None)
+    return Host("int", IDENTITY if made_here else "")
+
+
 def _none(frame: Frame, span: Span, arguments: Arguments) -> Value:
     return NONE
 
@@ -287,7 +297,7 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "hasattr": _host("bool"),
     "callable": _host("bool"),
     "issubclass": _host("bool"),
-    "id": _host("int"),
+    "id": _id,
     "hash": _host("int"),
     "ord": _host("int"),
     "chr": _host("str"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..facts import Attribute
 from ..ir import Node, Span
 from ..project import ClassSymbol, FunctionSymbol
@@ -42,6 +44,7 @@ from .analysis import Analysis
 from .frame import Frame
 
 MODULE = "torch.nn.Module"
+NO_LIBRARY = sys.stdlib_module_names | {"builtins", "torch", "numpy"}
 DATACLASSES = {"dataclasses.dataclass", "typing.NamedTuple", "typing.TypedDict"}
 
 
@@ -184,8 +187,12 @@ def _resolve_bases(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[Class
 
 
 def is_module(analysis: Analysis, symbol: ClassSymbol) -> bool:
-    """Whether the class is an `nn.Module`."""
-    return any(name == MODULE or analysis.api.is_module_class(name) for name in resolution(analysis, symbol)[1])
+    """Whether the class is an `nn.Module`, or has a `forward` and a base of some library that is not read."""
+    bases = resolution(analysis, symbol)[1]
+    if any(name == MODULE or analysis.api.is_module_class(name) for name in bases):
+        return True
+    foreign = [name for name in bases if name.partition(".")[0] not in NO_LIBRARY]
+    return bool(foreign) and find_method(analysis, symbol, "forward") is not None
 
 
 def find_method(analysis: Analysis, symbol: ClassSymbol, name: str) -> FunctionSymbol | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..facts import Branch, Definition, Enter, Setting, Store
+from ..facts import Branch, Definition, Enter, Return, Setting, Store
 from ..ir import Block, Node
 from ..project import ClassSymbol, FunctionSymbol
 from ..values import (
@@ -67,7 +67,9 @@ def _augmented(frame: Frame, node: Node) -> None:
     access = "update" if target[0] == "sub" else "read"
     before = expressions.subscript(frame, target, access) if target[0] == "sub" else expressions.evaluate(frame, target)
     value = expressions.binary(frame, node[1], operator, before, expressions.evaluate(frame, operand))
-    if target[0] != "sub":
+    if target[0] == "attr":
+        _store_attribute(frame, target, value, update=True)
+    elif target[0] != "sub":
         bind(frame, target, value)
 
 
@@ -98,7 +100,7 @@ def _spread(frame: Frame, target: Node, value: Value) -> None:
         bind(frame, item, part)
 
 
-def _store_attribute(frame: Frame, target: Node, value: Value) -> None:
+def _store_attribute(frame: Frame, target: Node, value: Value, update: bool = False) -> None:
     receiver = known(expressions.evaluate(frame, target[2]))
     name = target[3]
     symbol = objects.symbol_of(receiver, name)
@@ -111,7 +113,7 @@ def _store_attribute(frame: Frame, target: Node, value: Value) -> None:
     if isinstance(receiver, Instance) and frame.storing:
         table = frame.analysis.attributes.setdefault(receiver, {})
         table[name] = join(table[name], value) if name in table and frame.conditions else value
-    frame.observe(Store(target[1], symbol, receiver, name, value, previous))
+    frame.observe(Store(target[1], symbol, receiver, name, value, previous, update))
     if path:
         frame.env[path] = value
 
@@ -143,7 +145,10 @@ def _has_items(held: Value) -> bool:
 
 
 def _return(frame: Frame, node: Node) -> None:
-    frame.returns.append(NONE if node[2] is None else expressions.evaluate(frame, node[2]))
+    value = NONE if node[2] is None else expressions.evaluate(frame, node[2])
+    frame.returns.append(value)
+    if frame.is_outermost:
+        frame.observe(Return(node[1], value))
     frame.live = False
 
 

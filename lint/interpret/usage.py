@@ -74,6 +74,11 @@ def expressions_of(node: Node) -> Iterator[Node]:
         item = stack.pop()
         if not isinstance(item, tuple) or not item:
             continue
-        if isinstance(item[0], str) and len(item) > 1 and isinstance(item[1], tuple) and len(item[1]) == 4:
+        if isinstance(item[0], str) and len(item) > 1 and _is_span(item[1]):
             yield item
         stack.extend(part for part in item if isinstance(part, tuple))
+
+
+def _is_span(value: object) -> bool:
+    """Tells a node from a keyword argument's `(name, value)`, which is a pair of the same shape."""
+    return isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], int)

@@ -43,6 +43,7 @@ EXPECTED: dict[str, list[Expected]] = {
     "examples/layerdrop_transformer.py": [
         Expected("FG102", "Decoder.forward", "torch.rand(()) < self.config.layerdrop", "confirmed"),
         Expected("FG101", "Decoder.forward", "torch.isfinite(x).all()", "not-reached"),
+        Expected("FG401", "Decoder.decode", "self.seen_tokens", "confirmed"),
     ],
     "examples/moe_router.py": [
         Expected("FG202", "MixtureOfExperts.run_sorted", "counts.tolist()", "confirmed"),
@@ -63,6 +64,12 @@ EXPECTED: dict[str, list[Expected]] = {
             "not-reached",
         ),
         Expected("FG808", "train_step", "optimizer.step()", "confirmed"),
+        Expected(
+            "FG302",
+            "train_step",
+            'logger.info("step %d: loss %.4f, lr %.2e", step, loss.item(), schedule.get_last_lr()[0])',
+            "confirmed",
+        ),
         Expected("FG201", "train_step", "loss.item()", "confirmed"),
     ],
 }

@@ -286,7 +286,11 @@ def test_a_break_in_a_loop_skips_the_frame_and_hides_what_follows(project: Proje
         }
     )
     first, second = project.check().findings
-    assert (first.effect, first.gb, first.severity) == (Effect.SKIPPED_FRAME, ("GB0124", "GB7000"), Severity.WARNING)
+    assert (first.effect, first.gb, first.severity) == (
+        Effect.SKIPPED_FRAME,
+        ("GB0124", "GB0033", "GB7000"),
+        Severity.WARNING,
+    )
     assert (second.span.line, second.severity) == (9, Severity.NOTE)
 
 

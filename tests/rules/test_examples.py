@@ -42,8 +42,9 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     torch._dynamo.reset()
     torch.manual_seed(0)
     torch.compiler.set_default_backend("eager")
-    with torch._dynamo.config.patch({}):
-        yield torch
+    switches = torch._dynamo.config.save_config()
+    yield torch
+    torch._dynamo.config.load_config(switches)
     torch._dynamo.reset()
     torch.compiler.set_default_backend(None)
     torch.set_grad_enabled(True)

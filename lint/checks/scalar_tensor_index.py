@@ -1,0 +1,22 @@
+"""A tensor indexed by an integer tensor of no dimensions, which Python turns into a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fullgraph.rules.model import Rule
+
+from ..facts import Fact, Index
+from ..findings import Confidence
+from ..interpret.frame import Frame, Hit
+from ..values import Tensor, Tuple_, known
+
+FACTS = (Index,)
+
+
+def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
+    if not isinstance(fact, Index) or not isinstance(fact.base, Tensor):
+        return
+    parts = fact.index.items if isinstance(fact.index, Tuple_) else (fact.index,)
+    if any(isinstance(part, Tensor) and part.sizes == () and part.dtype == "int" for part in map(known, parts)):
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN)
