@@ -35,7 +35,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import external, hints, library, objects, region
+from . import external, hints, methods, objects, region
 from .analysis import MAX_DEPTH, Analysis, CallResult
 from .frame import Emission, Frame, Site
 
@@ -51,7 +51,7 @@ def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarde
         case External(name=name):
             return external.call(frame, span, name, arguments, discarded)
         case Method():
-            return library.call_method(frame, span, callee, arguments, discarded)
+            return methods.call_method(frame, span, callee, arguments, discarded)
         case Class():
             return _instantiate(frame, span, callee, arguments)
         case Instance():

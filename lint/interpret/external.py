@@ -33,7 +33,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import CALLERS, OPAQUE, TRANSFORMS
-from . import arithmetic, calls, library, region, results
+from . import arithmetic, builtin_calls, calls, region, results
 from .frame import Frame
 
 RESULT_OBJECTS = {
@@ -53,7 +53,7 @@ def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: b
     """`name(*arguments)` for a function or class outside the project."""
     frame.observe(Call(span, name, arguments, None, discarded))
     if name.startswith("builtins."):
-        return library.call_builtin(frame, span, name.removeprefix("builtins."), arguments)
+        return builtin_calls.call_builtin(frame, span, name.removeprefix("builtins."), arguments)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(frame, span, name, arguments)

@@ -26,7 +26,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, expressions, names, objects
+from . import calls, conditions, expressions, names, objects, operators
 from .frame import Frame
 
 UNROLL = 16
@@ -66,7 +66,7 @@ def _augmented(frame: Frame, node: Node) -> None:
     operator, target, operand = node[2], node[3], node[4]
     access = "update" if target[0] == "sub" else "read"
     before = expressions.subscript(frame, target, access) if target[0] == "sub" else expressions.evaluate(frame, target)
-    value = expressions.binary(frame, node[1], operator, before, expressions.evaluate(frame, operand))
+    value = operators.binary(frame, node[1], operator, before, expressions.evaluate(frame, operand))
     if target[0] == "attr":
         _store_attribute(frame, target, value, update=True)
     elif target[0] != "sub":

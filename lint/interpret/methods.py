@@ -1,0 +1,216 @@
+"""Methods of tensors, containers, strings, external objects, and those that first-party classes inherit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..facts import Call, Format
+from ..ir import Span
+from ..values import (
+    NONE,
+    SIZE,
+    UNKNOWN,
+    Arguments,
+    Bound,
+    Class,
+    Compiled,
+    Const,
+    ExternalObject,
+    Function,
+    Host,
+    Instance,
+    Mapping,
+    Method,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Super,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join,
+    join_all,
+    kind_of,
+    known,
+)
+from ..vocabulary import MODULE_CONVERSIONS
+from . import builtin_calls, calls, external, objects, region, results
+from .frame import Frame
+
+
+def call_method(frame: Frame, span: Span, method: Method, arguments: Arguments, discarded: bool) -> Value:
+    receiver = method.receiver
+    match receiver:
+        case Tensor():
+            return _tensor_method(frame, span, receiver, method.name, arguments, discarded)
+        case ExternalObject():
+            return _object_method(frame, span, receiver, method.name, arguments, discarded)
+        case Instance():
+            return _inherited_method(frame, span, receiver, method.name, arguments)
+        case Class():
+            return _class_method(frame, span, receiver, method.name, arguments)
+        case Mapping():
+            return _mapping_method(receiver, method.name, arguments)
+        case Tuple_() | Sequence():
+            return _sequence_method(receiver, method.name)
+        case Const() | Host() | Scalar() | SizeInt():
+            return _scalar_method(frame, span, receiver, method.name, arguments)
+        case Super() | Function() | Bound() | Compiled():
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _tensor_method(
+    frame: Frame, span: Span, receiver: Tensor, name: str, arguments: Arguments, discarded: bool
+) -> Value:
+    symbol = f"{'numpy.ndarray' if receiver.array else 'torch.Tensor'}.{name}"
+    if name in ("item", "__int__", "__float__", "__bool__"):
+        kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "")
+        return builtin_calls.read(frame, span, receiver, name, kind, arguments)
+    frame.observe(Call(span, symbol, arguments, receiver, discarded))
+    match name:
+        case "tolist":
+            return _list_read(frame, receiver)
+        case "size" | "stride" | "numel" | "nelement" | "element_size":
+            return _size_method(receiver, name, arguments)
+        case "dim" | "ndimension":
+            return Host("int") if receiver.sizes is None else Const(len(receiver.sizes))
+        case "numpy":
+            return replace(receiver, array=True)
+        case "split" | "chunk" | "unbind" | "tensor_split":
+            return Sequence(replace(receiver, sizes=None, made_here=True), "tuple")
+        case "astype" | "copy" | "ravel" if receiver.array:
+            return replace(receiver, sizes=None, made_here=True)
+    api = frame.analysis.api
+    method = f"torch.Tensor.{name}"
+    kind_name = api.kind_given(method, external.passed(frame, method, arguments))
+    if receiver.array and kind_name is None:
+        return Tensor(array=True, made_here=True)
+    return results.result_of_kind(frame, method, kind_name, arguments, receiver)
+
+
+def _list_read(frame: Frame, receiver: Tensor) -> Value:
+    kind = receiver.dtype or ""
+    element: Value = Scalar(kind) if frame.traced and frame.settings.capture_scalars else Host(kind)
+    return element if receiver.sizes == () else Sequence(element, "list")
+
+
+def _size_method(receiver: Tensor, name: str, arguments: Arguments) -> Value:
+    if name in ("size", "stride") and not arguments.positional and not arguments.keywords:
+        if receiver.sizes is not None and name == "size" and not receiver.unbacked:
+            return Tuple_(tuple(SIZE for _ in receiver.sizes))
+        return Sequence(SizeInt(receiver.unbacked), "size")
+    return SizeInt(receiver.unbacked)
+
+
+def _object_method(
+    frame: Frame, span: Span, receiver: ExternalObject, name: str, arguments: Arguments, discarded: bool
+) -> Value:
+    frame.observe(Call(span, f"{receiver.cls}.{name}", arguments, receiver, discarded))
+    if receiver.cls == "torch.nn.ModuleDict" and receiver.arguments and isinstance(receiver.arguments[0], Mapping):
+        return _mapping_method(receiver.arguments[0], name, arguments)
+    if receiver.cls.startswith("torch.nn."):
+        if name == "forward":
+            return external.call_object(frame, span, receiver, arguments)
+        if name == "compile":
+            region.compile_method(frame, span, receiver, arguments)
+            return NONE
+        if name in MODULE_CONVERSIONS:
+            return receiver
+    if name == "is_set":
+        return Host("bool")
+    if receiver.cls.startswith("torch.distributions"):
+        return Tensor(random=name in ("sample", "rsample"), made_here=True)
+    return UNKNOWN
+
+
+def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, arguments: Arguments) -> Value:
+    """A method that a first-party class has from an external base."""
+    if name == "compile" and objects.is_module(frame.analysis, receiver.symbol):
+        region.compile_method(frame, span, receiver, arguments)
+        return NONE
+    if (
+        name in ("register_buffer", "register_parameter", "add_module", "register_module")
+        and len(arguments.positional) >= 2
+    ):
+        held = known(arguments.positional[0])
+        if isinstance(held, Const) and isinstance(held.value, str):
+            frame.analysis.attributes.setdefault(receiver, {})[held.value] = arguments.positional[1]
+        return NONE
+    if name in MODULE_CONVERSIONS:
+        return receiver
+    for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
+        frame.observe(Call(span, f"{base}.{name}", arguments, receiver))
+    return UNKNOWN
+
+
+def _class_method(frame: Frame, span: Span, receiver: Class, name: str, arguments: Arguments) -> Value:
+    """`Function.apply` of an autograd function traces its `forward`."""
+    for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
+        frame.observe(Call(span, f"{base}.{name}", arguments, receiver))
+    if name != "apply":
+        return UNKNOWN
+    forward = objects.find_method(frame.analysis, receiver.symbol, "forward")
+    if forward is None:
+        return Tensor(made_here=True)
+    split = objects.find_method(frame.analysis, receiver.symbol, "setup_context") is not None
+    context = () if split else (ExternalObject("torch.autograd.function.FunctionCtx"),)
+    inner = replace(arguments, positional=(*context, *arguments.positional))
+    value = calls.call(frame, span, Function(forward), inner)
+    return value if isinstance(value, (Tensor, Tuple_)) else Tensor(made_here=True)
+
+
+def _mapping_method(receiver: Mapping, name: str, arguments: Arguments) -> Value:
+    values = [value for _, value in receiver.items] + ([] if receiver.rest is None else [receiver.rest])
+    match name:
+        case "items" if receiver.rest is None:
+            return Tuple_(tuple(Tuple_((Const(key), value)) for key, value in receiver.items))
+        case "items":
+            return Sequence(Tuple_((Host("str"), join_all(values))), "iterator")
+        case "values":
+            return Tuple_(tuple(values)) if receiver.rest is None else Sequence(join_all(values), "iterator")
+        case "keys":
+            return Sequence(Host("str"), "iterator")
+        case "get" | "pop" | "setdefault":
+            key = known(arguments.positional[0]) if arguments.positional else UNKNOWN
+            default = arguments.positional[1] if len(arguments.positional) > 1 else NONE
+            if isinstance(key, Const):
+                missing = default if receiver.rest is None else join(receiver.rest, default)
+                return receiver.get(key.value, missing)
+            return join_all([*values, default])
+        case "copy":
+            return receiver
+    return UNKNOWN
+
+
+def _sequence_method(receiver: Tuple_ | Sequence, name: str) -> Value:
+    match name:
+        case "pop" | "popleft" | "__getitem__":
+            return element_of(receiver)
+        case "copy":
+            return receiver
+        case "index" | "count" | "__len__":
+            return Host("int")
+        case "numel" if kind_of(receiver) == "size":
+            return SIZE
+        case "append" | "extend" | "insert" | "sort" | "reverse" | "clear" | "add" | "update" | "remove":
+            return NONE
+    return UNKNOWN
+
+
+def _scalar_method(frame: Frame, span: Span, receiver: Value, name: str, arguments: Arguments) -> Value:
+    if kind_of(receiver) == "str":
+        if name == "format":
+            for value in arguments.positional:
+                frame.observe(Format(span, known(value), "format"))
+        if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+            return Sequence(Host("str"), "list")
+        if name in ("startswith", "endswith") or name.startswith("is"):
+            return Host("bool")
+        return Host("int") if name in ("find", "index", "count", "__len__") else Host("str")
+    if isinstance(receiver, Host) and receiver.kind == "dtype":
+        return Host("bool")
+    if name in ("bit_length", "numerator", "denominator"):
+        return Host("int")
+    return Host()

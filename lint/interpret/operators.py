@@ -1,0 +1,140 @@
+"""Subscripts, comparisons and arithmetic between evaluated values, with the facts they bring up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..facts import Branch, Call, Compared, Format
+from ..ir import Span
+from ..values import (
+    NONE,
+    UNKNOWN,
+    Arguments,
+    Const,
+    External,
+    ExternalObject,
+    Host,
+    Instance,
+    Mapping,
+    Scalar,
+    Sequence,
+    SizeInt,
+    Tensor,
+    Tuple_,
+    Value,
+    element_of,
+    join_all,
+    known,
+)
+from . import conditions, objects
+from .arithmetic import fold, result_of
+from .frame import Frame
+
+
+def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
+    match base:
+        case Tensor():
+            return _tensor_item(base, index)
+        case Tuple_(items=items) if isinstance(index, Const) and isinstance(index.value, int):
+            return items[index.value] if -len(items) <= index.value < len(items) else UNKNOWN
+        case Tuple_() if isinstance(index, Sequence) and index.kind == "slice":
+            return Sequence(element_of(base), "list" if base.mutable else "tuple")
+        case Tuple_():
+            return element_of(base)
+        case Sequence():
+            return base if isinstance(index, Sequence) and index.kind == "slice" else base.element
+        case Mapping(items=items, rest=rest):
+            if isinstance(index, Const):
+                return base.get(index.value, UNKNOWN if rest is None else rest)
+            return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
+        case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
+            return base if isinstance(index, Sequence) and index.kind == "slice" else element_of(base)
+        case ExternalObject(cls="torch.nn.ModuleDict", arguments=(Mapping() as held, *_)):
+            return item_of(frame, span, held, index)
+        case Instance():
+            return objects.call_method(frame, span, base, "__getitem__", Arguments((index,)))
+        case Host(kind="str") | Const(value=str()):
+            return Host("str")
+    return UNKNOWN
+
+
+def _tensor_item(base: Tensor, index: Value) -> Value:
+    """`x[index]`: the rank is kept only through plain integer and slice indices."""
+    mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in index_parts(index))
+    sizes = _sizes_after(base.sizes, index_parts(index))
+    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False)
+
+
+def index_parts(index: Value) -> tuple[Value, ...]:
+    return index.items if isinstance(index, Tuple_) else (index,)
+
+
+def _sizes_after(sizes: tuple[int | None, ...] | None, parts: tuple[Value, ...]) -> tuple[int | None, ...] | None:
+    if sizes is None:
+        return None
+    left = list(sizes)
+    result: list[int | None] = []
+    for part in parts:
+        match part:
+            case Const(value=bool()) | Tensor() | Tuple_():
+                return None
+            case Const(value=None):
+                result.append(1)
+            case Const(value=int()) | Host(kind="int") | SizeInt() if left:
+                left.pop(0)
+            case Sequence(kind="slice") if left:
+                left.pop(0)
+                result.append(None)
+            case _:
+                return None
+    return (*result, *left)
+
+
+def binary(frame: Frame, span: Span, operator: str, left: Value, right: Value) -> Value:
+    left, right = known(left), known(right)
+    if operator == "mod" and isinstance(left, (Const, Host)) and left.kind == "str":
+        for part in index_parts(right):
+            frame.observe(Format(span, part, "percent"))
+    return result_of(operator, left, right)
+
+
+def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) -> Value:
+    left, right = known(left), known(right)
+    if operator in ("in", "not in"):
+        return _membership(frame, span, left, right, operator == "in")
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        if NONE in (left, right) or any(isinstance(v, Const) and isinstance(v.value, str) for v in (left, right)):
+            return Host("bool")
+        return result_of(operator, left, right)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return fold(operator, left, right) or Host("bool")
+    frame.observe(Compared(span, operator, left, right))
+    if isinstance(left, External) and isinstance(right, External):
+        return Const((left == right) == (operator == "==")) if operator in ("==", "!=") else Host("bool")
+    if isinstance(left, Scalar) or isinstance(right, Scalar):
+        return Scalar("bool")
+    if isinstance(left, SizeInt) or isinstance(right, SizeInt) or _counts(left) or _counts(right):
+        return conditions.SIZE_TEST
+    return Host("bool")
+
+
+def _counts(value: Value) -> bool:
+    """A number handed in, such as a step: it takes many values, so that either branch gets its turn."""
+    return isinstance(value, Host) and value.kind in ("int", "float") and value.origin.startswith("argument ")
+
+
+def _membership(frame: Frame, span: Span, item: Value, container: Value, positive: bool) -> Value:
+    """`item in container` compares one by one; with tensors among them Python needs their truth."""
+    if isinstance(container, Tensor):
+        frame.observe(Branch(span, container, "in"))
+        return Host("bool")
+    if isinstance(container, External):
+        frame.observe(Call(span, f"{container.name}.__contains__", Arguments((item,))))
+    parts = container.items if isinstance(container, Tuple_) else (element_of(container),)
+    if isinstance(item, Tensor) and any(isinstance(part, Tensor) for part in parts):
+        frame.observe(Branch(span, item, "in"))
+    if isinstance(item, Const) and isinstance(container, Mapping) and container.rest is None:
+        return Const((item.value in dict(container.items)) == positive)
+    if isinstance(item, Const) and isinstance(container, Tuple_) and all(isinstance(p, Const) for p in container.items):
+        return Const((item in container.items) == positive)
+    return Host("bool")
