@@ -25,7 +25,7 @@ def add_entry(module: ir.Module, signature: Signature) -> None:
 
 
 def _is_main(op: ir.OpView) -> bool:
-    return op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main"
+    return bool(op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main")
 
 
 def _source(inputs: list[ir.Type], results: list[ir.Type], specs: tuple[Spec, ...]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The pass pipelines between the Python rewrites, as text: one constant for each step from torch's dialect to LLVM's."""
+"""The pass pipelines between the Python rewrites, as text: a constant for each step from torch's dialect to LLVM's."""
 
 from __future__ import annotations
 

@@ -1,0 +1,73 @@
+"""Enters a region's graph with fake values, leaves its torch-dialect text and what calling it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule
+from torch.fx.experimental.symbolic_shapes import is_symbolic
+from torch_mlir import ir
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir.extras.fx_importer import FxImporter
+
+from .signature import ScalarSpec, Signature, Spec, TensorSpec
+from .sizes import output_shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    text: str
+    """The function `main` in the torch dialect."""
+    signature: Signature
+    output_shapes: Callable[[Sequence[object]], list[tuple[int, ...]]]
+    """From the arguments of a call to the shapes of its outputs."""
+    ops: tuple[str, ...]
+    """The ATen operators in it, in the order of the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotImported:
+    ops: tuple[str, ...]
+
+
+def import_region(module: GraphModule) -> Region | NotImported:
+    graph = module.graph
+    inputs = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
+    (output,) = graph.find_nodes(op="output")
+    outputs = [node.meta["val"] for node in output.args[0]]
+    ops = tuple(str(node.target) for node in graph.nodes if isinstance(node.target, OpOverload))
+    shapes = output_shapes(inputs, outputs)
+    text = _text(module)
+    if shapes is None or text is None:
+        return NotImported(ops)
+    return Region(text, Signature(tuple(map(_spec, inputs)), tuple(map(_tensor_spec, outputs))), shapes, ops)
+
+
+def _text(module: GraphModule) -> str | None:
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    importer = FxImporter(context=context)
+    try:
+        importer.import_graph_module(module)
+    except Exception:  # whatever its many branches raise, the region can do without
+        return None
+    return str(importer.module)
+
+
+def _spec(value: object) -> Spec:
+    match value:
+        case torch.Tensor():
+            return _tensor_spec(value)
+        case _:  # sizes, and arithmetic on them
+            return ScalarSpec("int64")
+
+
+def _tensor_spec(value: torch.Tensor) -> TensorSpec:
+    shape = tuple(None if is_symbolic(size) else int(size) for size in value.shape)
+    dtype = str(value.dtype).removeprefix("torch.")
+    if None in shape or value.is_contiguous():
+        return TensorSpec(dtype, shape)
+    return TensorSpec(dtype, shape, tuple(value.stride()))

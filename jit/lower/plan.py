@@ -1,0 +1,39 @@
+"""Enters a functional ATen graph, leaves it split into regions ready for the compiler and calls that stay in ATen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from torch.fx import GraphModule
+
+from .importer import NotImported, Region, import_region
+from .partition import Left, partition
+from .support import Reason, Table, hindrance, measured
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    graph: GraphModule
+    """Takes and gives what the original does. A region is a submodule: a graph that computes it with ATen, to be
+    replaced by a callable that takes the same arguments and returns the same tuple of contiguous tensors."""
+    regions: Mapping[str, Region]
+    """By the name of the submodule."""
+    left: tuple[Left, ...]
+
+
+def plan(graph: GraphModule, table: Table | None = None) -> Plan:
+    """`graph` carries fake values, as AOTAutograd's graphs do; the table is the measured one unless given."""
+    split = partition(graph, partial(hindrance, table=measured() if table is None else table))
+    regions: dict[str, Region] = {}
+    refused: Counter[str] = Counter()
+    for name, module in split.regions.items():
+        match import_region(module):
+            case Region() as region:
+                regions[name] = region
+            case NotImported(ops):
+                refused.update(ops)
+    left = (Left(operator, Reason.NOT_IMPORTED, count) for operator, count in sorted(refused.items()))
+    return Plan(split.graph, regions, (*split.left, *left))
