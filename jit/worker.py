@@ -1,0 +1,263 @@
+"""The supervised compiler: a region's MLIR text and signature go to a child, native code or a reason comes back.
+
+The compiler can crash, hang or eat memory on some inputs, so it runs where it can be killed. The child is started with
+the first region, is kept warm, and is replaced after it failed; this process never waits for it without a deadline.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import importlib.util
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .loader import unsupported_machine
+from .lower.signature import Artifact, Signature
+
+LENGTH = struct.Struct("!Q")
+GRACE_S = 2.0
+"""By so much the child's own alarm is later than the deadline on this side."""
+OUTPUT_LIMIT = 64 << 20
+"""Bytes that the child may write to one file; what it prints goes to memory."""
+LAST_WORDS = 400
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """There is no native code for a region; the text says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one compilation may cost."""
+
+    seconds: float = 60.0
+    memory_mb: int = 4096
+
+
+def unavailable() -> str | None:
+    """Why no region can be compiled here; None if one can."""
+    if (reason := unsupported_machine()) is not None:
+        return reason
+    if importlib.util.find_spec("torch_mlir") is None:
+        return "torch-mlir is not installed; pip install 'fullgraph[jit]'"
+    return None
+
+
+class Worker:
+    """Compiles one region at a time, for any thread. A process made by `os.fork` gets a child of its own."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def start(self) -> None:
+        """Let the child come up while this process has other things to do; a failure shows with the first region."""
+        with self._lock, contextlib.suppress(OSError, RuntimeError):
+            self._running()
+
+    def compile(self, text: str, signature: Signature, dump: bool = False) -> Artifact | Failed:
+        with self._lock:
+            try:
+                child = self._running()
+            except (OSError, RuntimeError) as error:  # RuntimeError: the interpreter is shutting down
+                return Failed(f"the compiler's process cannot be started: {error}")
+            try:
+                return child.ask((text, signature, dump), self.limits.seconds)
+            except TimeoutError:
+                return Failed(f"compiling took longer than {self.limits.seconds:g} s")
+            except (OSError, EOFError, pickle.UnpicklingError):
+                return Failed(child.last_words())
+            finally:
+                if not child.idle:
+                    child.end()
+                    self._child = None
+
+    def close(self) -> None:
+        """End the child, under the hands of a thread that waits for it if need be."""
+        self._closed = True
+        if (child := self._child) is not None:
+            child.process.kill()
+        with self._lock:
+            if self._child is not None:
+                self._child.end()
+                self._child = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the child, if there is one."""
+        child = self._child
+        return child.process.pid if child is not None else None
+
+    def _running(self) -> Child:
+        if self._child is not None and self._child.process.poll() is not None:
+            self._child.end()
+            self._child = None
+        if self._child is None:
+            self._child = Child(self.limits)
+        if self._closed:
+            raise RuntimeError("the interpreter is shutting down")
+        return self._child
+
+    def _forget(self) -> None:
+        # The lock may be held by a thread that does not exist in this process.
+        self._lock = threading.Lock()
+        if self._child is not None:
+            self._child.abandon()
+            self._child = None
+
+
+class Child:
+    """One process, spoken to through a socket of its own, so that what it prints cannot be taken for an answer."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._output = os.memfd_create("fullgraph-worker")
+        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
+        self.idle = True
+        """Whether it waits for a request. Interrupted in the middle of one, it cannot be used again."""
+        call = f"serve({limits.seconds + GRACE_S}, {limits.memory_mb})"
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from fullgraph.jit.worker import serve; {call}"],
+                stdin=theirs.fileno(),
+                stdout=self._output,
+                stderr=self._output,
+            )
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            theirs.close()
+
+    def ask(self, request: tuple[str, Signature, bool], seconds: float) -> Artifact | Failed:
+        """Raises TimeoutError, and EOFError or another OSError if the child has gone."""
+        self.idle = False
+        os.ftruncate(self._output, 0)
+        deadline = time.monotonic() + seconds
+        body = pickle.dumps(request)
+        self._wait_until(deadline)
+        self._socket.sendall(LENGTH.pack(len(body)) + body)
+        answer: Artifact | Failed = pickle.loads(
+            self._read(LENGTH.unpack(self._read(LENGTH.size, deadline))[0], deadline)
+        )
+        self.idle = True
+        return answer
+
+    def last_words(self) -> str:
+        """How it ended, and the last line that it printed."""
+        try:
+            status = self.process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            return "the compiler's process closed the connection"
+        size = os.fstat(self._output).st_size
+        printed = os.pread(self._output, LAST_WORDS, max(0, size - LAST_WORDS)).decode(errors="replace")
+        last = printed.strip().rpartition("\n")[2]
+        how = f"was killed by {_signal(-status)}" if status < 0 else f"ended with exit code {status}"
+        return f"the compiler's process {how}" + (f": {last}" if last else "")
+
+    def end(self) -> None:
+        self._close()
+        self.process.kill()
+        self.process.wait()
+
+    def abandon(self) -> None:
+        """In a fork of the process that owns it: drop the shared ends and let the owner's child be."""
+        self._close()
+        self.process.returncode = 0
+
+    def _close(self) -> None:
+        self._socket.close()
+        with contextlib.suppress(OSError):  # the program may close every descriptor it finds
+            os.close(self._output)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            self._wait_until(deadline)
+            chunk = self._socket.recv(min(size - len(data), 1 << 20))
+            if not chunk:
+                raise EOFError
+            data += chunk
+        return bytes(data)
+
+    def _wait_until(self, deadline: float) -> None:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        self._socket.settimeout(remaining)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def serve(seconds: float, memory_mb: int) -> None:
+    """In the child: answer requests on standard input until its other end closes.
+
+    An alarm ends the process should nobody be there to do so.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    _limit(resource.RLIMIT_DATA, memory_mb << 20)
+    _limit(resource.RLIMIT_FSIZE, OUTPUT_LIMIT)
+    _limit(resource.RLIMIT_CORE, 0)
+    with socket.socket(fileno=0) as connection, connection.makefile("rwb") as stream:
+        answer = _compiler()
+        while header := stream.read(LENGTH.size):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            body = pickle.dumps(answer(*pickle.loads(stream.read(LENGTH.unpack(header)[0]))))
+            stream.write(LENGTH.pack(len(body)) + body)
+            stream.flush()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit(kind: int, value: int) -> None:
+    """A limit of its own, whatever the process that started this one has set for itself."""
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+
+def _compiler() -> Callable[[str, Signature, bool], Artifact | Failed]:
+    try:
+        from .lower.compile import compile_module
+    except ImportError as error:
+        missing = Failed(f"torch-mlir cannot be imported: {error}")
+        return lambda text, signature, dump: missing
+
+    def answer(text: str, signature: Signature, dump: bool) -> Artifact | Failed:
+        try:
+            return compile_module(text, signature, dump)
+        except Exception as error:
+            return Failed(_line(error))
+
+    return answer
+
+
+def _line(error: Exception) -> str:
+    """The error's first two lines as one: where MLIR says what failed, and why."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join([f"{type(error).__name__}:", *lines[:2]])[:LAST_WORDS]
