@@ -25,6 +25,8 @@ from ..values import (
 from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, INTEGER, REDUCTIONS, SAME_DTYPE, SAME_SIZES
 from .frame import Frame
 
+COUNTING = {"sum", "prod", "cumsum"}
+"""What makes integers of booleans."""
 NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 
 
@@ -106,7 +108,8 @@ def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
         return "float"
     if last in SAME_DTYPE and inputs:
         dtypes = {v.dtype for v in inputs if last in ("cat", "stack", "where") or v is inputs[0]}
-        return dtypes.pop() if len(dtypes) == 1 else None
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        return "int" if dtype == "bool" and last in COUNTING else dtype
     return None
 
 
