@@ -12,7 +12,7 @@ demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)  ## all tests, the slow ones and those that need torch included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(INSTALLED)  ## lint, types of the installed package, generated files
 	$(BIN)/ruff check .
