@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import torch
+from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._ops import OperatorBase, OpOverload
 
@@ -39,10 +40,49 @@ WHOLE = (
 def decompositions() -> dict[OperatorBase, Callable[..., object]]:
     """Random operators stay whole: their parts would draw other numbers from torch's generator than eager does."""
     table: dict[OperatorBase, Callable[..., object]] = {**core_aten_decompositions(), **get_decompositions(MORE)}
-    return {operator: rule for operator, rule in table.items() if not _stays_whole(operator)}
+    return {operator: rule for operator, rule in table.items() if not _stays_whole(operator)} | {
+        aten.clamp.default: _clamp,
+        aten.clamp.Tensor: _clamp_by_tensors,
+        aten.hardtanh.default: _hardtanh,
+        aten.maximum.default: _maximum,
+        aten.minimum.default: _minimum,
+    }
 
 
 def _stays_whole(operator: OperatorBase) -> bool:
     if not isinstance(operator, OpOverload):
         return False
     return operator.overloadpacket in WHOLE or torch.Tag.nondeterministic_seeded in operator.tags
+
+
+# torch-mlir's own lowering of these loses NaN; comparisons, false where there is one, keep it.
+
+
+def _hardtanh(value: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
+    return torch.clamp(value, low, high)
+
+
+def _clamp(value: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    if not value.is_floating_point() or low != low or high != high:  # a bound that is NaN makes everything NaN
+        return NotImplemented
+    if low is not None:
+        value = torch.where(value < low, low, value)
+    return value if high is None else torch.where(value > high, high, value)
+
+
+def _clamp_by_tensors(value: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    if low is not None:
+        value = torch.maximum(value, low)
+    return value if high is None else torch.minimum(value, high)
+
+
+def _maximum(left: Tensor, right: Tensor) -> Tensor:
+    if not left.is_floating_point() or not right.is_floating_point():
+        return NotImplemented
+    return torch.where((left > right) | left.isnan(), left, right)
+
+
+def _minimum(left: Tensor, right: Tensor) -> Tensor:
+    if not left.is_floating_point() or not right.is_floating_point():
+        return NotImplemented
+    return torch.where((left < right) | left.isnan(), left, right)
