@@ -13,7 +13,9 @@ from fullgraph.lint.findings import Confidence
 
 from .check import build_request
 
-BACKENDS = ("eager", "aot_eager", "inductor")
+BACKENDS = ("mlir", "eager", "aot_eager", "inductor")
+STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
+"""What the MLIR backend can show, in the order in which it lowers a graph."""
 FULLGRAPH = {None: None, "default": False, "fullgraph": True}
 DYNAMIC = {"auto": None, "true": True, "false": False}
 
@@ -29,7 +31,7 @@ DYNAMIC = {"auto": None, "true": True, "false": False}
     "literal, or a list, tuple or dict of these. Integers are below 10 if no bound is given.",
 )
 @click.option("--train/--eval", "training", default=False, help="Put modules in this mode (default: eval).")
-@click.option("--backend", type=click.Choice(BACKENDS), help="Force it; otherwise eager where none is named.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Force it; otherwise mlir where none is named.")
 @click.option(
     "--mode", type=click.Choice([mode.value for mode in Mode]), help="Compile in this mode whatever the call says."
 )
@@ -39,6 +41,9 @@ DYNAMIC = {"auto": None, "true": True, "false": False}
 )
 @click.option(
     "--memory-mb", type=click.IntRange(min=1), metavar="N", help="Limit the memory that a target may allocate."
+)
+@click.option(
+    "--show-ir", type=click.Choice(STAGES), help="Show the IR of every graph at this stage of the MLIR backend."
 )
 @click.option(
     "--select", multiple=True, metavar="CODES", help="Judge only these rules: codes or prefixes, with commas."

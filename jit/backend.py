@@ -9,6 +9,11 @@ from typing import Any
 import torch
 from torch._dynamo.backends.registry import get_default_backend, set_default_backend
 
+from . import mlir
+from .events import Event, Lowered, Stage
+from .targets import Settings
+from .worker import unavailable
+
 
 def eager(graph: torch.fx.GraphModule, example_inputs: Any, **options: object) -> Callable[..., Any]:
     """Run the graph as it is. Not torch's own `eager`, for which Dynamo makes exceptions that no real backend gets."""
@@ -16,25 +21,37 @@ def eager(graph: torch.fx.GraphModule, example_inputs: Any, **options: object) -
 
 
 @contextlib.contextmanager
-def overridden(backend: str | None, fullgraph: bool | None, dynamic: bool | None) -> Iterator[None]:
-    """Compile calls that name no backend get `eager`; what is given here outranks what any call says."""
-    settings = {
-        "backend": eager if backend == "eager" else backend,
-        "nopython": fullgraph,
-        "dynamic": dynamic,
+def overridden(settings: Settings, emit: Callable[[Event], None]) -> Iterator[None]:
+    """Compile calls that name no backend get `mlir`; what the settings give outranks what any call says."""
+
+    def report(event: Lowered | Stage) -> None:
+        if isinstance(event, Lowered) or event.name == settings.show_ir:
+            emit(event)
+
+    native = mlir.Backend(report, stages=settings.show_ir is not None) if unavailable() is None else eager
+    given = {
+        "backend": {"eager": eager, "mlir": native}.get(settings.backend or "", settings.backend),
+        "nopython": settings.fullgraph,
+        "dynamic": settings.dynamic,
     }
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None}
     optimize, default = torch._dynamo.optimize, get_default_backend()
 
     def override(*args: Any, **options: Any) -> Any:
-        names = ("backend", "nopython")
-        return optimize(**dict(zip(names, args, strict=False)) | options | given)
+        options = dict(zip(("backend", "nopython"), args, strict=False)) | options | given
+        if _names_mlir(options.get("backend")):
+            options["backend"] = native
+        return optimize(**options)
 
-    set_default_backend(eager)
-    if given:
-        torch._dynamo.optimize = override
+    set_default_backend(native)
+    torch._dynamo.optimize = override
     try:
         yield
     finally:
         torch._dynamo.optimize = optimize
         set_default_backend(default)
+
+
+def _names_mlir(backend: object) -> bool:
+    """Whether that is the backend as torch finds it by its name, which `torch.compile` may have wrapped."""
+    return backend == "mlir" or getattr(backend, "compiler_fn", backend) is mlir.mlir

@@ -28,7 +28,7 @@ from torch._guards import CompileContext
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.utils._traceback import shorten_filename
 
-from .events import Break, BreakKind, CallSite, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
+from .events import GRAPH_NUMBER, Break, BreakKind, CallSite, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
 from .places import code_points, extents
 
 RECOMPILE_LIMIT = "Dynamo recompile limit exceeded"
@@ -116,6 +116,7 @@ class Recorder:
         self._paths = paths
         self._open: list[Conversion] = []
         self._breaks = 0
+        self._graphs = itertools.count(1)
         self._users: dict[str, CodeType] = {}
         """The first of the user's functions that each frame traced."""
         self._files: dict[str, str] = {}
@@ -189,10 +190,12 @@ class Recorder:
     def _wrap_backend(self, original: Any) -> Any:
         def call_user_compiler(graph: Any, gm: torch.fx.GraphModule, example_inputs: Any) -> Any:
             started = time.perf_counter()
+            number = gm.meta[GRAPH_NUMBER] = next(self._graphs)
+            ops = sum(node.op.startswith("call_") for node in gm.graph.nodes)
             compiled = original(graph, gm, example_inputs)
             if self._open:
-                ops = sum(node.op.startswith("call_") for node in gm.graph.nodes)
-                self._open[-1].graphs.append(Graph(_compile_id(), ops, round(time.perf_counter() - started, 4)))
+                seconds = round(time.perf_counter() - started, 4)
+                self._open[-1].graphs.append(Graph(_compile_id(), ops, seconds, number))
             return self._watched(compiled, _compile_id().partition("/")[0])
 
         return call_user_compiler

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from .events import End, Event, encode
 from .targets import Job, TargetError
+from .worker import unavailable
 
 if TYPE_CHECKING:
     from .capture import Paths
@@ -31,6 +32,8 @@ KEPT_OUTPUT = 4000
 """Bytes."""
 POLL_S = 0.02
 WARM = (
+    "fullgraph.jit.lower.decompositions",
+    "fullgraph.jit.lower.plan",
     "torch._dynamo.backends.debugging",
     "torch._dynamo.backends.inductor",
     "torch._dynamo.dce_extra_outputs",
@@ -51,6 +54,8 @@ class Ready:
 
     torch: str
     problem: str | None = None
+    no_mlir: str | None = None
+    """Why the MLIR backend is not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def _prepare() -> Ready:
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    return Ready(version)
+    return Ready(version, no_mlir=unavailable())
 
 
 def _supervised(request: Request, connection: Connection) -> Ended:
@@ -159,8 +164,9 @@ def _become_program(request: Request, output: int) -> NoReturn:
         TORCHINDUCTOR_CACHE_DIR=str(request.scratch / "inductor"), TRITON_CACHE_DIR=str(request.scratch / "triton")
     )
     if job.settings.memory_mb:
-        limit = job.settings.memory_mb << 20
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        # The hard limit stays: the compiler of the MLIR backend has limits of its own.
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (job.settings.memory_mb << 20, hard))
     own = os.getpid()
     emit = _writer(request.events, own)
     error = _observed(job, emit)
@@ -186,8 +192,7 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
     from . import backend, capture, program
 
     paths = capture.Paths(Path.cwd(), job.roots)
-    settings = (job.settings.backend, job.settings.fullgraph, job.settings.dynamic)
-    with backend.overridden(*settings), capture.observe(emit, paths):
+    with backend.overridden(job.settings, emit), capture.observe(emit, paths):
         try:
             program.run(job)
         except TargetError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fullgraph.lint.emit.json import finding_as_json
 
-from .events import Break, Observation, Recompile
+from .events import Break, Graph, Observation, Recompile
 from .verify import Judged, TargetReport
 
 
@@ -28,7 +28,8 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "breaks": [_break(item) for item in seen.breaks],
         "recompiles": [_recompile(item) for item in sorted(seen.recompiles, key=_recompile_key)],
         "frames": [asdict(item) for item in sorted(seen.frames, key=lambda item: (item.path, item.line, item.id))],
-        "graphs": _graphs(seen),
+        "graphs": [_graph(item, seen) for item in seen.graphs],
+        "no_mlir": seen.no_mlir,
         "errors": [asdict(item) for item in seen.failures],
         "findings": [_judged(item) for item in report.judged],
         "unpredicted": [_break(item) for item in report.unpredicted],
@@ -50,10 +51,18 @@ def _recompile_key(item: Recompile) -> tuple[str, int, int, int]:
     return item.path, item.line, int(frame), int(number)
 
 
-def _graphs(seen: Observation) -> list[dict[str, Any]]:
-    # The backends that are not ours run every operator as torch does: eagerly, and with nothing to compare.
-    own = {"mlir_ops": 0, "max_abs_error": None}
-    return [{**asdict(item), "eager_ops": item.ops, **own} for item in seen.graphs]
+def _graph(graph: Graph, seen: Observation) -> dict[str, Any]:
+    """Forward and backward together; other backends than ours run every operator as torch does, with no comparison."""
+    lowered = [item for item in seen.lowered if item.graph == graph.number]
+    errors = [item.max_abs_error for item in lowered if item.max_abs_error is not None]
+    return {
+        **asdict(graph),
+        "mlir_ops": sum(item.mlir_ops for item in lowered),
+        "eager_ops": sum(item.eager_ops for item in lowered) if lowered else graph.ops,
+        "max_abs_error": max(errors, default=None),
+        "lowered": [{**asdict(item), "eager_ops": item.eager_ops} for item in lowered],
+        "ir": [asdict(item) for item in seen.stages if item.graph == graph.number],
+    }
 
 
 def _judged(item: Judged) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import click
 
 from fullgraph.lint.findings import Severity, Verdict
 
-from .events import Break, BreakKind, Recompile, Status
+from .events import Break, BreakKind, Observation, Recompile, Status
 from .verify import Judged, TargetReport
 
 WIDTH = 120
@@ -35,7 +36,37 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     yield from _capped(_recompiling(items) for items in report.recompiling)
     for failure in seen.failures:
         yield _line("error", "red", f"{failure.path}:{failure.line}: {failure.kind}: {failure.reason}")
+    yield from _lowered(seen)
+    yield from _capped(_line("failed", "yellow", text) for item in seen.lowered for text in item.failures)
+    yield from _stages(seen)
     yield ""
+
+
+def _lowered(seen: Observation) -> Iterator[str]:
+    """What the MLIR backend made of all graphs, in a line."""
+    if seen.no_mlir:
+        yield _line("mlir", "yellow", f"eager stood in: {seen.no_mlir}")
+    if not seen.lowered:
+        return
+    left = Counter[str]()
+    for item in seen.lowered:
+        for part in item.left:
+            left[part.reason] += part.count
+    native = sum(item.mlir_ops for item in seen.lowered)
+    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(left.items(), key=lambda item: -item[1]))
+    errors = [item.max_abs_error for item in seen.lowered if item.max_abs_error is not None]
+    error = f"; at most {max(errors):.2g} from eager" if errors else ""
+    seconds = sum(item.compile_s for item in seen.lowered)
+    text = f"{native} of {native + left.total()} ATen operators native{error}; {seconds:.1f} s to compile"
+    yield _line("mlir", "", text + (f"; left to eager: {reasons}" if reasons else ""))
+
+
+def _stages(seen: Observation) -> Iterator[str]:
+    for item in seen.stages:
+        yield click.style(
+            f"  // graph {item.graph}, {item.phase.value}, {item.region or 'all of it'}: {item.name}", bold=True
+        )
+        yield item.text.rstrip()
 
 
 def _shown(report: TargetReport, notes: bool) -> list[Judged]:

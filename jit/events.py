@@ -110,6 +110,60 @@ class Graph:
     frame: str
     ops: int
     compile_s: float
+    number: int = 0
+    """Counts the graphs of the process."""
+
+
+GRAPH_NUMBER = "fullgraph_number"
+"""The key under which a graph's `meta` tells the backend its number."""
+
+
+class Phase(str, Enum):
+    """What a lowered graph computes."""
+
+    INFERENCE = "inference"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Calls of one ATen operator that run eagerly for one reason."""
+
+    operator: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """What the MLIR backend made of a graph. Two events with one graph and phase are one, the later better informed."""
+
+    graph: int
+    """The `number` of the graph."""
+    phase: Phase
+    mlir_ops: int
+    left: tuple[Left, ...]
+    compile_s: float
+    max_abs_error: float | None = None
+    """From eager, over all regions compared; None if none has run yet."""
+    failures: tuple[str, ...] = ()
+    """What went wrong and left operators to eager."""
+
+    @property
+    def eager_ops(self) -> int:
+        return sum(item.count for item in self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The IR of a graph, or of one region of it, at one stage of its lowering."""
+
+    graph: int
+    phase: Phase
+    region: str | None
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +210,7 @@ class End:
     error: str | None
 
 
-Event: TypeAlias = Break | Recompile | Frame | Graph | Reuse | Failure | Traced | End
+Event: TypeAlias = Break | Recompile | Frame | Graph | Lowered | Stage | Reuse | Failure | Traced | End
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +229,10 @@ class Observation:
     traced: tuple[Traced, ...] = ()
     reused: frozenset[str] = frozenset()
     """Frame ids without the recompile number."""
+    lowered: tuple[Lowered, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    no_mlir: str | None = None
+    """Why eager stood in for the MLIR backend, if it did."""
 
 
 def encode(event: Event) -> str:
@@ -193,6 +251,11 @@ def decode(line: str) -> Event:
             return Frame(**_tuples(fields))
         case "Graph":
             return Graph(**fields)
+        case "Lowered":
+            left = tuple(Left(**item) for item in fields["left"])
+            return Lowered(**_tuples(fields) | {"phase": Phase(fields["phase"]), "left": left})
+        case "Stage":
+            return Stage(**fields | {"phase": Phase(fields["phase"])})
         case "Reuse":
             return Reuse(**fields)
         case "Failure":
@@ -211,6 +274,11 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _sites(items: Iterable[Iterable[Any]]) -> tuple[CallSite, ...]:
     return tuple(CallSite(*item) for item in items)
+
+
+def latest(lowered: Iterable[Lowered]) -> tuple[Lowered, ...]:
+    """What is known last of each graph and phase."""
+    return tuple({(item.graph, item.phase): item for item in lowered}.values())
 
 
 def distinct_breaks(breaks: Iterable[Break]) -> tuple[Break, ...]:

@@ -22,13 +22,16 @@ from .events import (
     Failure,
     Frame,
     Graph,
+    Lowered,
     Observation,
     Recompile,
     Reuse,
+    Stage,
     Status,
     Traced,
     decode,
     distinct_breaks,
+    latest,
 )
 from .targets import Job
 
@@ -41,7 +44,7 @@ class ServerError(RuntimeError):
 
 def observations(jobs: Iterable[Job]) -> Iterator[Observation]:
     """Run each job in turn. After Ctrl-C the job at hand is reported as far as it came, and no other is run."""
-    with tempfile.TemporaryDirectory(prefix="fullgraph-") as scratch, _server(Path(scratch)) as (connection, torch):
+    with tempfile.TemporaryDirectory(prefix="fullgraph-") as scratch, _server(Path(scratch)) as (connection, ready):
         for number, job in enumerate(jobs):
             events = Path(scratch) / f"{number}.jsonl"
             events.touch()
@@ -49,15 +52,15 @@ def observations(jobs: Iterable[Job]) -> Iterator[Observation]:
                 connection.send(Request(job, events, Path(scratch)))
                 ended = connection.recv()
             except KeyboardInterrupt:
-                yield _observation(job, torch, _read(events), Status.FAILED, "interrupted")
+                yield _observation(job, ready, _read(events), Status.FAILED, "interrupted")
                 return
             except (EOFError, OSError):
                 raise ServerError(f"the process that runs the targets has died, at {job.target.text}") from None
-            yield _judged(job, torch, _read(events), ended)
+            yield _judged(job, ready, _read(events), ended)
 
 
 @contextlib.contextmanager
-def _server(scratch: Path) -> Iterator[tuple[Connection, str]]:
+def _server(scratch: Path) -> Iterator[tuple[Connection, Ready]]:
     if importlib.util.find_spec("torch") is None:
         raise ServerError("torch is not installed; pip install 'fullgraph[jit]'")
     ours, theirs = Pipe()
@@ -82,7 +85,7 @@ def _server(scratch: Path) -> Iterator[tuple[Connection, str]]:
                 server.kill()
 
 
-def _greeting(connection: Connection, log: str) -> str:
+def _greeting(connection: Connection, log: str) -> Ready:
     try:
         ready: Ready = connection.recv()
     except EOFError:
@@ -90,7 +93,7 @@ def _greeting(connection: Connection, log: str) -> str:
         raise ServerError(f"torch cannot be imported: {last}") from None
     if ready.problem:
         raise ServerError(ready.problem)
-    return ready.torch
+    return ready
 
 
 def _read(file: Path) -> list[Event]:
@@ -98,18 +101,18 @@ def _read(file: Path) -> list[Event]:
     return [decode(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _judged(job: Job, torch: str, events: list[Event], ended: Ended) -> Observation:
+def _judged(job: Job, ready: Ready, events: list[Event], ended: Ended) -> Observation:
     end = next((event for event in events if isinstance(event, End)), None)
     if ended.timed_out:
-        return _observation(job, torch, events, Status.TIMEOUT, f"killed after {job.settings.timeout_s:g} s")
+        return _observation(job, ready, events, Status.TIMEOUT, f"killed after {job.settings.timeout_s:g} s")
     if end is None:
         detail = _last_words(_cause_of_death(ended.status), ended.output)
-        return _observation(job, torch, events, Status.CRASHED, detail)
+        return _observation(job, ready, events, Status.CRASHED, detail)
     if end.error is not None:
-        return _observation(job, torch, events, Status.FAILED, end.error)
+        return _observation(job, ready, events, Status.FAILED, end.error)
     if not any(isinstance(event, Frame | Break | Failure | Traced) for event in events):
-        return _observation(job, torch, events, Status.NOTHING_COMPILED, "no call of a compiled function was seen")
-    return _observation(job, torch, events, Status.OK, None)
+        return _observation(job, ready, events, Status.NOTHING_COMPILED, "no call of a compiled function was seen")
+    return _observation(job, ready, events, Status.OK, None)
 
 
 def _cause_of_death(status: int) -> str:
@@ -126,12 +129,12 @@ def _last_words(cause: str, output: str) -> str:
     return f"{cause}; its last output: {last}" if last else cause
 
 
-def _observation(job: Job, torch: str, events: list[Event], status: Status, detail: str | None) -> Observation:
+def _observation(job: Job, ready: Ready, events: list[Event], status: Status, detail: str | None) -> Observation:
     return Observation(
         target=job.target.text,
         status=status,
         detail=detail,
-        torch=torch,
+        torch=ready.torch,
         breaks=distinct_breaks(event for event in events if isinstance(event, Break)),
         recompiles=tuple(event for event in events if isinstance(event, Recompile)),
         frames=tuple(event for event in events if isinstance(event, Frame)),
@@ -139,4 +142,7 @@ def _observation(job: Job, torch: str, events: list[Event], status: Status, deta
         failures=tuple(event for event in events if isinstance(event, Failure)),
         traced=tuple(dict.fromkeys(event for event in events if isinstance(event, Traced))),
         reused=frozenset(event.frame for event in events if isinstance(event, Reuse)),
+        lowered=latest(event for event in events if isinstance(event, Lowered)),
+        stages=tuple(event for event in events if isinstance(event, Stage)),
+        no_mlir=ready.no_mlir if job.settings.backend in (None, "mlir") else None,
     )

@@ -27,11 +27,13 @@ class Settings:
     inputs: tuple[str, ...] = ()
     training: bool = False
     backend: str | None = None
-    """The backend to force; None leaves each compile call its own, or `eager` if it names none."""
+    """The backend to force; None leaves each compile call its own, or `mlir` if it names none."""
     fullgraph: bool | None = None
     dynamic: bool | None = None
     timeout_s: float = 300.0
     memory_mb: int | None = None
+    show_ir: str | None = None
+    """A stage of the MLIR backend's lowering."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from fullgraph.jit.events import Break, BreakKind, Event, Failure, Frame, Graph, Recompile, Reuse, Traced
+from fullgraph.jit.targets import Settings
 
 if TYPE_CHECKING:
     from fullgraph.jit.capture import Paths
@@ -35,7 +36,7 @@ def observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Observ
         program.write_text(textwrap.dedent(source))
         events: list[Event] = []
         namespace: dict[str, Any] = {"__name__": "program"}
-        with overridden(None, None, None), observe(events.append, Paths(tmp_path, (tmp_path,))):
+        with overridden(Settings(backend="eager"), events.append), observe(events.append, Paths(tmp_path, (tmp_path,))):
             code = compile(program.read_bytes(), str(program), "exec")
             if raises is None:
                 exec(code, namespace)

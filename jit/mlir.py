@@ -1,0 +1,220 @@
+"""`torch.compile(f, backend="mlir")`: enters a graph of Dynamo's, leaves a callable whose regions run as native code.
+
+Whatever goes wrong on the way leaves the region, or the graph, to eager with one line in the log `fullgraph.mlir`.
+`FULLGRAPH_DUMP=folder` writes the IR after every stage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.exc import TensorifyScalarRestartAnalysis
+from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch.fx import GraphModule
+
+from .compare import reproducers, write_reproducer
+from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
+from .loader import LoadError
+from .region import NativeRegion
+from .runtime import Kernel
+from .worker import Failed, Worker, unavailable
+
+if TYPE_CHECKING:
+    from .lower.importer import Region
+
+log = logging.getLogger("fullgraph.mlir")
+Compiled: TypeAlias = Callable[..., Any]
+
+
+@cache
+def shared_worker() -> Worker:
+    """The compiler of this process."""
+    return Worker()
+
+
+class Backend:
+    """Compiles graphs. `report` learns what became of each, and of every stage of the IR if `stages` is set."""
+
+    def __init__(
+        self,
+        report: Callable[[Lowered | Stage], None] = lambda event: None,
+        stages: bool = False,
+        dump: Path | None = None,
+        worker: Worker | None = None,
+    ) -> None:
+        self.__name__ = "mlir"  # by which Dynamo's messages call it
+        self.report = report
+        self.stages = stages
+        self.dump = dump
+        self.worker = worker or shared_worker()
+        self._numbers = count(1)
+
+    def __call__(self, graph: GraphModule, example_inputs: Sequence[Any], **options: object) -> Compiled:
+        number = graph.meta.get(GRAPH_NUMBER) or next(self._numbers)
+        if (reason := unavailable()) is not None:
+            log.warning("graph %d runs eagerly: %s", number, reason)
+            return graph.forward
+        from .lower.decompositions import decompositions
+
+        self.worker.start()
+        try:
+            compiled: Compiled = aot_autograd(
+                fw_compiler=self._compiler(number, Phase.FORWARD),
+                bw_compiler=self._compiler(number, Phase.BACKWARD),
+                inference_compiler=self._compiler(number, Phase.INFERENCE),
+                decompositions=decompositions(),
+            )(graph, example_inputs)
+        except TensorifyScalarRestartAnalysis:  # no error: Dynamo traces again, with a number as a constant
+            raise
+        except Exception as error:
+            lowering = Lowering(self, number, Phase.INFERENCE)
+            lowering.give_up(graph, f"AOTAutograd raised {_line(error)}")
+            lowering.report()
+            return graph.forward
+        return compiled
+
+    def _compiler(self, number: int, phase: Phase) -> Compiled:
+        return lambda graph, inputs: Lowering(self, number, phase).compile(graph)
+
+
+def mlir(graph: GraphModule, example_inputs: Sequence[Any], **options: object) -> Compiled:
+    """The backend as torch finds it by its name."""
+    return _default()(graph, example_inputs, **options)
+
+
+@cache
+def _default() -> Backend:
+    folder = os.environ.get("FULLGRAPH_DUMP")
+    return Backend(dump=Path(folder) if folder else None)
+
+
+class Lowering:
+    """One functional graph on its way to native code, and what is known of it while it runs."""
+
+    def __init__(self, backend: Backend, number: int, phase: Phase) -> None:
+        self._backend = backend
+        self._number = number
+        self._phase = phase
+        self._lock = threading.Lock()
+        self._native: dict[str, tuple[str, ...]] = {}
+        """The operators of each region that has native code."""
+        self._left: Counter[tuple[str, str]] = Counter()
+        self._failures: list[str] = []
+        self._compile_s = 0.0
+        self._max_abs_error: float | None = None
+        self._stages = count()
+
+    def compile(self, graph: GraphModule) -> Compiled:
+        started = time.perf_counter()
+        lowered = self._lowered(graph)
+        self._compile_s = time.perf_counter() - started
+        self.report()
+        boxed: Compiled = make_boxed_func(lowered.forward)
+        return boxed
+
+    def give_up(self, graph: GraphModule, reason: str) -> None:
+        """Leave the whole graph to eager."""
+        calls = (node.target for node in graph.graph.nodes if node.op.startswith("call_"))
+        self._leave("all of it", [str(getattr(target, "__name__", target)) for target in calls], reason)
+
+    def _lowered(self, graph: GraphModule) -> GraphModule:
+        from .lower.plan import plan
+
+        self._stage(None, "aten", graph)
+        try:
+            planned = plan(graph)
+        except Exception as error:
+            self.give_up(graph, f"it cannot be split into regions: {_line(error)}")
+            return graph
+        self._left.update({(item.operator, item.reason): item.count for item in planned.left})
+        self._stage(None, "partition", planned.graph)
+        for name, region in planned.regions.items():
+            match self._kernel(name, region):
+                case Failed(reason):
+                    self._leave(name, region.ops, reason)
+                case kernel:
+                    self._native[name] = region.ops
+                    eager = planned.graph.get_submodule(name)
+                    delattr(planned.graph, name)
+                    disagreed = partial(self._disagreed, name, region)
+                    native = NativeRegion(kernel, region.output_shapes, eager.forward, self._agreed, disagreed)
+                    setattr(planned.graph, name, native)
+        return planned.graph
+
+    def _kernel(self, name: str, region: Region) -> Kernel | Failed:
+        artifact = self._backend.worker.compile(region.text, region.signature, self._backend.stages)
+        if isinstance(artifact, Failed):
+            return artifact
+        for stage, text in artifact.stages:
+            self._stage(name, stage, text)
+        try:
+            return Kernel(artifact, region.signature)
+        except LoadError as error:
+            return Failed(str(error))
+
+    def _agreed(self, error: float) -> None:
+        with self._lock:
+            if self._max_abs_error is not None and error <= self._max_abs_error:
+                return
+            self._max_abs_error = error
+        self.report()
+
+    def _disagreed(
+        self, name: str, region: Region, reason: str, inputs: Sequence[Any], expected: Sequence[Any]
+    ) -> None:
+        """Give a region up for good, and leave what reproduces the difference."""
+        with self._lock:
+            if self._native.pop(name, None) is None:  # another thread has done so
+                return
+        place = None
+        with contextlib.suppress(Exception):  # a full disk, values that cannot be pickled: the program goes on
+            place = write_reproducer(reproducers(self._backend.dump), region.text, region.signature, inputs, expected)
+        self._leave(name, region.ops, f"{reason}; see {place}" if place else reason)
+        self.report()
+
+    def _leave(self, name: str, operators: Sequence[str], reason: str) -> None:
+        log.warning("graph %d (%s): %s runs eagerly: %s", self._number, self._phase.value, name, reason)
+        with self._lock:
+            self._failures.append(f"{name}: {reason}")
+            self._left.update((operator, "failed") for operator in operators)
+
+    def report(self) -> None:
+        with self._lock:
+            event = Lowered(
+                graph=self._number,
+                phase=self._phase,
+                mlir_ops=sum(map(len, self._native.values())),
+                left=tuple(Left(*key, number) for key, number in sorted(self._left.items())),
+                compile_s=round(self._compile_s, 4),
+                max_abs_error=self._max_abs_error,
+                failures=tuple(self._failures),
+            )
+        self._backend.report(event)
+
+    def _stage(self, region: str | None, name: str, content: GraphModule | str) -> None:
+        if not self._backend.stages:
+            return
+        text = content if isinstance(content, str) else content.print_readable(print_output=False)
+        self._backend.report(Stage(self._number, self._phase, region, name, text))
+        if (folder := self._backend.dump) is not None:
+            folder /= f"graph{self._number}-{self._phase.value}"
+            file = f"{next(self._stages):03}-{region or 'graph'}-{name}.{'mlir' if region else 'py'}"
+            with contextlib.suppress(OSError):  # a dump is not worth a failure
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / file).write_text(text)
+
+
+def _line(error: Exception) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
