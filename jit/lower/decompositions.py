@@ -62,7 +62,7 @@ def _hardtanh(value: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
     return torch.clamp(value, low, high)
 
 
-def _clamp(value: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+def _clamp(value: Tensor, low: float | None = None, high: float | None = None) -> object:
     if not value.is_floating_point() or low != low or high != high:  # a bound that is NaN makes everything NaN
         return NotImplemented
     if low is not None:
@@ -76,13 +76,13 @@ def _clamp_by_tensors(value: Tensor, low: Tensor | None = None, high: Tensor | N
     return value if high is None else torch.minimum(value, high)
 
 
-def _maximum(left: Tensor, right: Tensor) -> Tensor:
+def _maximum(left: Tensor, right: Tensor) -> object:
     if not left.is_floating_point() or not right.is_floating_point():
         return NotImplemented
     return torch.where((left > right) | left.isnan(), left, right)
 
 
-def _minimum(left: Tensor, right: Tensor) -> Tensor:
+def _minimum(left: Tensor, right: Tensor) -> object:
     if not left.is_floating_point() or not right.is_floating_point():
         return NotImplemented
     return torch.where((left < right) | left.isnan(), left, right)

@@ -38,7 +38,9 @@ def import_region(module: GraphModule) -> Region | NotImported:
     inputs = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
     (output,) = graph.find_nodes(op="output")
     outputs = [node.meta["val"] for node in output.args[0]]
-    ops = tuple(str(node.target) for node in graph.nodes if isinstance(node.target, OpOverload))
+    ops = tuple(
+        str(node.target) for node in graph.nodes if isinstance(node.target, OpOverload) and "added" not in node.meta
+    )
     shapes = output_shapes(inputs, outputs)
     text = _text(module)
     if shapes is None or text is None:

@@ -305,7 +305,7 @@ def _permuted(graph: Graph, node: Node, order: tuple[int, ...]) -> Node:
     if order == tuple(range(len(order))):
         return node
     view = graph.call_function(permute, (node, list(order)))
-    view.meta["val"] = permute(node.meta["val"], list(order))
+    view.meta.update(val=permute(node.meta["val"], list(order)), added=True)
     return view
 
 

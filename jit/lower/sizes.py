@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy  # type: ignore[import-untyped]
 import torch
@@ -13,7 +13,8 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 Size: TypeAlias = int | torch.SymInt
 Shapes: TypeAlias = list[tuple[int, ...]]
-Places: TypeAlias = dict[sympy.Symbol, tuple[int, int | None]]
+Places: TypeAlias = dict[sympy.Expr, tuple[int, int | None]]
+"""Where a size can be read: an argument, and the dimension if it is a tensor."""
 OutputShapes: TypeAlias = Callable[[Sequence[object]], Shapes]
 
 
@@ -23,7 +24,7 @@ def output_shapes(inputs: Sequence[object], outputs: Sequence[torch.Tensor]) -> 
     if all(size.is_Integer for shape in shapes for size in shape):
         return partial(_constant, [tuple(int(size) for size in shape) for shape in shapes])
     places = _places(inputs)
-    if not all(size.free_symbols <= places.keys() for shape in shapes for size in shape):
+    if not all(size in places or size.free_symbols <= places.keys() for shape in shapes for size in shape):
         return None
     return partial(_computed, shapes, places)
 
@@ -33,20 +34,20 @@ def _constant(shapes: Shapes, _arguments: Sequence[object]) -> Shapes:
 
 
 def _computed(shapes: list[tuple[sympy.Expr, ...]], places: Places, arguments: Sequence[object]) -> Shapes:
-    known = {symbol: _read(arguments[argument], dim) for symbol, (argument, dim) in places.items()}
-    return [tuple(int(sympy_interp(PythonReferenceAnalysis, known, size)) for size in shape) for shape in shapes]
+    known = {expression: _read(arguments[argument], dim) for expression, (argument, dim) in places.items()}
+    return [
+        tuple(
+            known[size] if size in known else int(sympy_interp(PythonReferenceAnalysis, known, size)) for size in shape
+        )
+        for shape in shapes
+    ]
 
 
-def _read(argument: object, dim: int | None) -> object:
-    match argument:
-        case torch.Tensor() if dim is not None:
-            return argument.shape[dim]
-        case _:
-            return argument
+def _read(argument: Any, dim: int | None) -> int:
+    return int(argument if dim is None else argument.shape[dim])
 
 
 def _places(inputs: Sequence[object]) -> Places:
-    """Where each symbol can be read: an argument, and the dimension if it is a tensor."""
     places: Places = {}
     for argument, value in enumerate(inputs):
         sizes: list[tuple[Size, int | None]] = []
@@ -56,9 +57,7 @@ def _places(inputs: Sequence[object]) -> Places:
             case torch.SymInt():
                 sizes = [(value, None)]
         for size, dim in sizes:
-            expression = _expression(size)
-            if isinstance(expression, sympy.Symbol):
-                places.setdefault(expression, (argument, dim))
+            places.setdefault(_expression(size), (argument, dim))
     return places
 
 

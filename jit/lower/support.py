@@ -37,6 +37,7 @@ class Reason(StrEnum):
     INTEGER_DIVISION = "integer division"
     CHECKED = "checks its data"
     KERNEL = "tuned kernel"
+    UNINITIALISED = "uninitialised memory"
     VIEW = "view at the border"
     LAYOUT = "memory layout"
     NOT_IN_TABLE = "not in the table"
@@ -64,6 +65,9 @@ KERNELS = frozenset(
         *(aten.addbmm, aten.addmm, aten.addmv, aten.baddbmm, aten.bmm, aten.convolution, aten.convolution_backward),
         *(aten.mm, aten.sort, aten.topk),
     }
+)
+UNINITIALISED = frozenset(
+    {aten.empty, aten.empty_like, aten.empty_permuted, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 )
 # Native division by zero ends the process; ATen raises.
 DIVISIONS = frozenset({aten.div, aten.floor_divide, aten.fmod, aten.remainder, aten.pow})
@@ -105,6 +109,8 @@ def _operator_hindrance(operator: OpOverload) -> Reason | None:
         return Reason.CHECKED
     if operator.overloadpacket in KERNELS:
         return Reason.KERNEL
+    if operator.overloadpacket in UNINITIALISED:
+        return Reason.UNINITIALISED
     if is_view(operator) and len(operator._schema.returns) == 1 and "List" in str(operator._schema.returns[0].type):
         return Reason.VIEW
     return None
