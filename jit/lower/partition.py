@@ -75,8 +75,10 @@ def _computes(node: Node) -> bool:
     return not isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float)
 
 
-def _is_tensor(node: Node) -> bool:
-    return isinstance(node.meta.get("val"), torch.Tensor)
+def _is_array(node: Node) -> bool:
+    """Reading the same single number makes no two calls a region, or a learning rate would join all parameters."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.ndim > 0
 
 
 def _layout_hindrance(node: Node) -> Reason | None:
@@ -207,10 +209,12 @@ def _units(calls: Edges, levels: Mapping[Node, int], refused: Mapping[Node, Reas
     readers: dict[tuple[Node, int], Node] = {}
     for node in calls:
         if node in native:
-            for source in filter(_is_tensor, node.all_input_nodes):
+            for source in node.all_input_nodes:
                 caller, level = _caller(source), levels[node]
-                same = caller in native and levels[caller] == level
-                leader[find(node)] = find(caller if same else readers.setdefault((caller, level), node))
+                if caller in native and levels[caller] == level:
+                    leader[find(node)] = find(caller)
+                elif _is_array(source):
+                    leader[find(node)] = find(readers.setdefault((source, level), node))
     units: dict[Node, list[Node]] = {}
     for node in calls:
         units.setdefault(find(node), []).append(node)

@@ -65,6 +65,11 @@ def test_calls_on_the_same_tensor_are_one_region_and_others_are_not() -> None:
     assert sorted(regions(split)) == [["exp"], ["exp", "add"]]
 
 
+def test_a_number_that_many_read_does_not_join_them() -> None:
+    _, split = planned(lambda x, y, rate: (x * rate, y * rate), R(4), R(4), R(()))
+    assert regions(split) == [["mul"], ["mul"]]
+
+
 def test_views_go_along_inside_a_region_and_stay_out_at_its_border() -> None:
     _, split = planned(lambda x: (x.exp().t() + x.t()).expand(2, 4, 4), R(4, 4))
     assert regions(split) == [["exp", "t", "add"]]
