@@ -8,14 +8,13 @@ from typing import Any
 
 import click
 
+from fullgraph.jit.targets import STAGES
 from fullgraph.lint.config import Mode
 from fullgraph.lint.findings import Confidence
 
 from .check import build_request
 
 BACKENDS = ("mlir", "eager", "aot_eager", "inductor")
-STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
-"""What the MLIR backend can show, in the order in which it lowers a graph."""
 FULLGRAPH = {None: None, "default": False, "fullgraph": True}
 DYNAMIC = {"auto": None, "true": True, "false": False}
 

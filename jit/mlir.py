@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import TensorifyScalarRestartAnalysis
-from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch._functorch._aot_autograd.runtime_wrappers import _AnalyzeCustomOpInputOutputMode
 from torch.fx import GraphModule
+from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
@@ -55,7 +56,7 @@ class Backend:
     ) -> None:
         self.__name__ = "mlir"  # by which Dynamo's messages call it
         self.report = report
-        self.stages = stages
+        self.stages = stages or dump is not None
         self.dump = dump
         self.worker = worker or shared_worker()
         self._numbers = count(1)
@@ -120,8 +121,7 @@ class Lowering:
         lowered = self._lowered(graph)
         self._compile_s = time.perf_counter() - started
         self.report()
-        boxed: Compiled = make_boxed_func(lowered.forward)
-        return boxed
+        return _boxed(lowered)
 
     def give_up(self, graph: GraphModule, reason: str) -> None:
         """Leave the whole graph to eager."""
@@ -213,6 +213,20 @@ class Lowering:
             with contextlib.suppress(OSError):  # a dump is not worth a failure
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / file).write_text(text)
+
+
+def _boxed(graph: GraphModule) -> Compiled:
+    """The graph as AOTAutograd calls it: with all arguments in one list."""
+
+    def run(arguments: list[Any]) -> Any:
+        if isinstance(_get_current_dispatch_mode(), _AnalyzeCustomOpInputOutputMode):
+            # Around the first call AOTAutograd watches custom operators, in a mode that refuses subclasses of tensors.
+            with _pop_mode_temporarily():
+                return graph.forward(*arguments)
+        return graph.forward(*arguments)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _line(error: Exception) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
+"""What the MLIR backend can show of a graph, in the order in which it is lowered."""
+
 
 class TargetError(ValueError):
     """The user named something that cannot be verified; the text says what and what to do."""
