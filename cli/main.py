@@ -17,6 +17,7 @@ COMMANDS = {
     "check": "find graph breaks, recompiles and frozen values, without importing torch",
     "verify": "compile the code and say which findings Dynamo confirms",
     "rules": "list the rules and explain them",
+    "doctor": "say what is installed, what is missing and how to get it",
 }
 """`fullgraph.cli.<name>` holds a click command called `<name>`; the text is its line in `--help`."""
 

@@ -33,7 +33,7 @@ def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chek"]) == 2
-    assert capsys.readouterr().err == "fullgraph: no command 'chek'; the commands are check, verify, rules\n"
+    assert capsys.readouterr().err == "fullgraph: no command 'chek'; the commands are check, verify, rules, doctor\n"
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,12 +16,17 @@ from fullgraph.jit.events import (
     Failure,
     Frame,
     Graph,
+    Left,
+    Lowered,
+    Phase,
     Recompile,
     Reuse,
+    Stage,
     Traced,
     decode,
     distinct_breaks,
     encode,
+    latest,
 )
 
 BREAK = Break(
@@ -49,7 +54,10 @@ BREAK = Break(
         replace(BREAK, column=None, end_column=None, gb=None, stack=(), hints=()),
         Recompile("0/1", "m.py", 3, "f", ("x == 1",), (CallSite("m.py", 4, "f"),), limit_hit=True),
         Frame("0/0", "m.py", 3, "f", 1, 4, 0.5, ("x == 1",)),
-        Graph("0/0", 4, 0.25),
+        Graph("0/0", 4, 0.25, 3),
+        Lowered(3, Phase.BACKWARD, 4, (Left("aten.mm.default", "tuned kernel", 2),), 0.25, 1e-7, ("region_0: no",)),
+        Lowered(3, Phase.INFERENCE, 4, (), 0.25),
+        Stage(3, Phase.FORWARD, "region_0", "linalg", "module {\n}"),
         Reuse("0"),
         Failure("TorchRuntimeError", "m.py", 4, "f", "sizes differ\nso"),
         Traced("0", "m.py", "f", (Extent(3, 0, 3, 4), Extent(4, 4, 5, 1))),
@@ -77,3 +85,10 @@ def test_a_break_that_turns_out_to_cost_the_frame_is_one_break() -> None:
 def test_breaks_of_different_kinds_or_lines_stay_apart_in_the_order_of_the_file() -> None:
     later, other = replace(BREAK, number=2, line=8), replace(BREAK, number=3, gb="GB0059", column=0)
     assert distinct_breaks([later, BREAK, other]) == (other, BREAK, later)
+
+
+def test_of_what_is_known_of_a_graph_the_last_counts() -> None:
+    early = Lowered(1, Phase.FORWARD, 4, (), 0.25)
+    late = replace(early, max_abs_error=0.0)
+    backward = replace(early, phase=Phase.BACKWARD)
+    assert latest([early, backward, late]) == (late, backward)
