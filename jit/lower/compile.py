@@ -15,6 +15,7 @@ from torch_mlir.passmanager import PassManager
 from . import pipelines
 from .abi import ENTRY, add_entry
 from .object_code import to_object
+from .passes.bfloat16_rounding import bfloat16_rounding
 from .passes.double_to_half import double_to_half
 from .passes.entry_allocas import entry_allocas
 from .passes.private_inits import private_inits
@@ -46,7 +47,7 @@ def _stages(signature: Signature) -> tuple[tuple[str, tuple[Step, ...]], ...]:
         ("fused", (pipelines.FUSE, private_inits)),
         ("memref", (pipelines.BUFFERIZE, entry_allocas)),
         ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
-        ("llvm", (pipelines.TO_LLVM,)),
+        ("llvm", (pipelines.TO_LLVM, bfloat16_rounding)),
     )
 
 

@@ -15,4 +15,6 @@ def to_object(module: ir.Module) -> bytes:
     with tempfile.TemporaryDirectory(prefix="fullgraph-") as folder:
         path = Path(folder) / "region.o"
         engine.dump_to_object_file(str(path))
+        if not path.exists():
+            raise ValueError("the code generator made no object, probably for want of an external symbol")
         return path.read_bytes()

@@ -42,8 +42,7 @@ LOOPS = _module(
     _function("tm-tensor-to-loops", "refback-munge-memref-copy", "convert-linalg-to-loops", "canonicalize", "cse")
 )
 
-# Half precision is computed in float32 and rounded after every operation, as ATen does. Expanding the conversions of
-# bfloat16 keeps compiler-rt's helpers, which glibc lacks, out of the object.
+# Half precision is computed in float32 and rounded after every operation, as ATen does.
 HALF_PRECISION = _module(
     _function("refback-expand-ops-for-llvm", "math-extend-to-supported-types{target-type=f32}"),
     "arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32}",
