@@ -43,9 +43,9 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
 
 
 def _lowered(seen: Observation) -> Iterator[str]:
-    """What the MLIR backend made of all graphs, in a line."""
+    """What the MLIR backend made of all graphs, in a line or two."""
     if seen.no_mlir:
-        yield _line("mlir", "yellow", f"eager stood in: {seen.no_mlir}")
+        yield _line("mlir", "yellow", f"eager stands in: {seen.no_mlir}")
     if not seen.lowered:
         return
     left = Counter[str]()
@@ -53,19 +53,18 @@ def _lowered(seen: Observation) -> Iterator[str]:
         for part in item.left:
             left[part.reason] += part.count
     native = sum(item.mlir_ops for item in seen.lowered)
-    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(left.items(), key=lambda item: -item[1]))
     errors = [item.max_abs_error for item in seen.lowered if item.max_abs_error is not None]
-    error = f"; at most {max(errors):.2g} from eager" if errors else ""
+    differ = f", at most {max(errors):.1e} from eager" if errors else ""
     seconds = sum(item.compile_s for item in seen.lowered)
-    text = f"{native} of {native + left.total()} ATen operators native{error}; {seconds:.1f} s to compile"
-    yield _line("mlir", "", text + (f"; left to eager: {reasons}" if reasons else ""))
+    yield _line("mlir", "", f"{native} of {native + left.total()} ATen operators native{differ}, {seconds:.1f} s")
+    if left:
+        yield _line("", "", "eager: " + ", ".join(f"{count} {reason}" for reason, count in left.most_common()))
 
 
 def _stages(seen: Observation) -> Iterator[str]:
     for item in seen.stages:
-        yield click.style(
-            f"  // graph {item.graph}, {item.phase.value}, {item.region or 'all of it'}: {item.name}", bold=True
-        )
+        place = f"graph {item.graph}, {item.phase.value}" + (f", {item.region}" if item.region else "")
+        yield click.style(f"  // {place}: {item.name}", bold=True)
         yield item.text.rstrip()
 
 
