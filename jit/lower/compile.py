@@ -20,6 +20,7 @@ from .passes.double_to_half import double_to_half
 from .passes.entry_allocas import entry_allocas
 from .passes.private_inits import private_inits
 from .passes.shape_checks import shape_checks
+from .passes.sum_order import sum_order
 from .signature import Artifact, Signature
 
 Step: TypeAlias = str | Callable[[ir.Module], None]
@@ -44,7 +45,7 @@ def _stages(signature: Signature) -> tuple[tuple[str, tuple[Step, ...]], ...]:
         ("torch-backend", (pipelines.TO_BACKEND,)),
         ("linalg", (pipelines.TO_LINALG, shape_checks)),
         ("abi", (lambda module: add_entry(module, signature), pipelines.INLINE)),
-        ("fused", (pipelines.FUSE, private_inits)),
+        ("fused", (pipelines.FUSE, private_inits, sum_order)),
         ("memref", (pipelines.BUFFERIZE, entry_allocas)),
         ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
         ("llvm", (pipelines.TO_LLVM, bfloat16_rounding)),

@@ -12,6 +12,7 @@ from fullgraph.jit.lower.passes.double_to_half import double_to_half  # noqa: E4
 from fullgraph.jit.lower.passes.entry_allocas import entry_allocas  # noqa: E402
 from fullgraph.jit.lower.passes.private_inits import private_inits  # noqa: E402
 from fullgraph.jit.lower.passes.shape_checks import shape_checks  # noqa: E402
+from fullgraph.jit.lower.passes.sum_order import sum_order  # noqa: E402
 from fullgraph.jit.lower.passes.walk import nested  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -70,6 +71,20 @@ func.func @main(%a: f64, %b: f32) -> (bf16, f16, f32, f16) {
 """
 
 
+SUM_OF_SUMS = """
+func.func @main(%a: tensor<8xf32>, %init: tensor<f32>) -> tensor<f32> {
+  %x = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>],
+      iterator_types = ["reduction"]} ins(%a : tensor<8xf32>) outs(%init : tensor<f32>) {
+    ^bb0(%in: f32, %acc: f32):
+      %term = arith.addf %in, %in : f32
+      %sum = arith.addf %term, %acc : f32
+      linalg.yield %sum : f32
+  } -> tensor<f32>
+  return %x : tensor<f32>
+}
+"""
+
+
 @pytest.fixture
 def after() -> Iterator[Callable[..., list[str]]]:
     """The names of the operations that a rewrite leaves, in order, or their text."""
@@ -103,6 +118,12 @@ def test_a_loop_does_not_grow_the_stack(after: Callable[..., list[str]]) -> None
     names = after(entry_allocas, BUFFER_IN_A_LOOP)
     assert names[0] == "memref.alloca"
     assert names.count("memref.alloca") == 2
+
+
+def test_terms_are_added_in_any_order_and_computed_as_written(after: Callable[..., list[str]]) -> None:
+    term, total = (line for line in after(sum_order, SUM_OF_SUMS, whole=True) if line.startswith(("%3", "%2", "%1")))
+    assert "fastmath" not in term
+    assert "fastmath<reassoc>" in total
 
 
 def test_double_becomes_half_by_way_of_single(after: Callable[..., list[str]]) -> None:
