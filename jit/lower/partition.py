@@ -285,13 +285,14 @@ def _call_region(split: Graph, name: str, members: list[Node], new: dict[Node, N
     """Add the call of a region to the new graph; `new` learns where its results are found there."""
     body = Graph()
     inner: dict[Node, Node] = {}
-    inputs = dict.fromkeys(source for node in members for source in node.all_input_nodes if source not in members)
+    inside = set(members)
+    inputs = dict.fromkeys(source for node in members for source in node.all_input_nodes if source not in inside)
     for source in inputs:
         inner[source] = body.placeholder(source.name)
         inner[source].meta["val"] = source.meta["val"]
     for node in members:
         inner[node] = body.node_copy(node, inner.__getitem__)
-    outputs = [node for node in members if any(user not in members for user in node.users)]
+    outputs = [node for node in members if not inside.issuperset(node.users)]
     packed = []
     call = split.call_module(name, tuple(new[source] for source in inputs))
     for i, node in enumerate(outputs):

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     RANDOM = "random"
     MUTATES = "mutates"
     COMPLEX = "complex"
+    UNKNOWN = "an input of unknown kind"
     DEVICE = "not a plain CPU tensor"
     UNBACKED = "size known only at run time"
     SYMBOLIC_FLOAT = "symbolic float"
@@ -118,6 +119,8 @@ def _operator_hindrance(operator: OpOverload) -> Reason | None:
 
 def _value_hindrance(node: Node) -> Reason | None:
     tensors = [*_inputs(node), *_outputs(node)]
+    if not all("val" in source.meta for source in node.all_input_nodes):
+        return Reason.UNKNOWN
     if any(not isinstance(value, FakeTensor) or value.device.type != "cpu" or value.is_sparse for value in tensors):
         return Reason.DEVICE
     if any(value.is_complex() or value.is_neg() for value in tensors):
