@@ -40,6 +40,7 @@ class Reason(StrEnum):
     KERNEL = "tuned kernel"
     UNINITIALISED = "uninitialised memory"
     VIEW = "view at the border"
+    SYMBOLIC_VIEW = "view that merges symbolic sizes"
     LAYOUT = "memory layout"
     NOT_IN_TABLE = "not in the table"
     DTYPE = "dtype not in the table"
@@ -70,6 +71,7 @@ KERNELS = frozenset(
 UNINITIALISED = frozenset(
     {aten.empty, aten.empty_like, aten.empty_permuted, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 )
+RESHAPES = frozenset({aten.view, aten._unsafe_view, aten.reshape, aten.flatten, aten.unflatten})
 # Native division by zero ends the process; ATen raises.
 DIVISIONS = frozenset({aten.div, aten.floor_divide, aten.fmod, aten.remainder, aten.pow})
 
@@ -133,7 +135,18 @@ def _value_hindrance(node: Node) -> Reason | None:
         return Reason.EMPTY
     if _may_divide_by_zero(node):
         return Reason.INTEGER_DIVISION
-    return None
+    return Reason.SYMBOLIC_VIEW if _merges_symbolic_sizes(node) else None
+
+
+def _merges_symbolic_sizes(node: Node) -> bool:
+    """Where `[a, b, 256]` becomes `[a * b, 256]`, torch-mlir's lowering takes one of the two for 1, which is wrong."""
+    if not isinstance(node.target, OpOverload) or node.target.overloadpacket not in RESHAPES:
+        return False
+    before, after = (
+        sorted(str(size) for value in side for size in value.shape if isinstance(size, torch.SymInt))
+        for side in (list(_inputs(node))[:1], _outputs(node))
+    )
+    return before != after
 
 
 def _may_divide_by_zero(node: Node) -> bool:
