@@ -59,6 +59,10 @@ def unavailable() -> str | None:
     return None
 
 
+REMEMBERED = 256
+"""Regions whose code is kept."""
+
+
 class Worker:
     """Compiles one region at a time, for any thread. A process made by `os.fork` gets a child of its own."""
 
@@ -67,6 +71,7 @@ class Worker:
         self._closed = False
         self._lock = threading.Lock()
         self._child: Child | None = None
+        self._compiled: dict[tuple[str, Signature, bool], Artifact] = {}
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -76,21 +81,33 @@ class Worker:
             self._running()
 
     def compile(self, text: str, signature: Signature, dump: bool = False) -> Artifact | Failed:
+        """The region's native code; the layers of a model being alike, many a region has been compiled before."""
+        key = (text, signature, dump)
         with self._lock:
-            try:
-                child = self._running()
-            except (OSError, RuntimeError) as error:  # RuntimeError: the interpreter is shutting down
-                return Failed(f"the compiler's process cannot be started: {error}")
-            try:
-                return child.ask((text, signature, dump), self.limits.seconds)
-            except TimeoutError:
-                return Failed(f"compiling took longer than {self.limits.seconds:g} s")
-            except (OSError, EOFError, pickle.UnpicklingError):
-                return Failed(child.last_words())
-            finally:
-                if not child.idle:
-                    child.end()
-                    self._child = None
+            if (known := self._compiled.get(key)) is not None:
+                return known
+            answer = self._ask(*key)
+            if isinstance(answer, Artifact):
+                if len(self._compiled) >= REMEMBERED:
+                    del self._compiled[next(iter(self._compiled))]
+                self._compiled[key] = answer
+            return answer
+
+    def _ask(self, text: str, signature: Signature, dump: bool) -> Artifact | Failed:
+        try:
+            child = self._running()
+        except (OSError, RuntimeError) as error:  # RuntimeError: the interpreter is shutting down
+            return Failed(f"the compiler's process cannot be started: {error}")
+        try:
+            return child.ask((text, signature, dump), self.limits.seconds)
+        except TimeoutError:
+            return Failed(f"compiling took longer than {self.limits.seconds:g} s")
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return Failed(child.last_words())
+        finally:
+            if not child.idle:
+                child.end()
+                self._child = None
 
     def close(self) -> None:
         """End the child, under the hands of a thread that waits for it if need be."""
