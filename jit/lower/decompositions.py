@@ -43,9 +43,11 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
     return {operator: rule for operator, rule in table.items() if not _stays_whole(operator)} | {
         aten.clamp.default: _clamp,
         aten.clamp.Tensor: _clamp_by_tensors,
+        aten.eq.Tensor: _equal,
         aten.hardtanh.default: _hardtanh,
         aten.maximum.default: _maximum,
         aten.minimum.default: _minimum,
+        aten.pow.Tensor_Scalar: _power,
     }
 
 
@@ -55,7 +57,11 @@ def _stays_whole(operator: OperatorBase) -> bool:
     return operator.overloadpacket in WHOLE or torch.Tag.nondeterministic_seeded in operator.tags
 
 
-# torch-mlir's own lowering of these loses NaN; comparisons, false where there is one, keep it.
+# torch-mlir's own lowering of what follows treats NaN in another way than ATen.
+
+
+def _are_floats(*values: object) -> bool:
+    return all(isinstance(value, Tensor) and value.is_floating_point() for value in values)
 
 
 def _hardtanh(value: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
@@ -77,12 +83,37 @@ def _clamp_by_tensors(value: Tensor, low: Tensor | None = None, high: Tensor | N
 
 
 def _maximum(left: Tensor, right: Tensor) -> object:
-    if not left.is_floating_point() or not right.is_floating_point():
+    if not _are_floats(left, right):
         return NotImplemented
     return torch.where((left > right) | left.isnan(), left, right)
 
 
 def _minimum(left: Tensor, right: Tensor) -> object:
-    if not left.is_floating_point() or not right.is_floating_point():
+    if not _are_floats(left, right):
         return NotImplemented
     return torch.where((left < right) | left.isnan(), left, right)
+
+
+def _equal(left: Tensor, right: Tensor) -> object:
+    if not _are_floats(left, right):
+        return NotImplemented
+    return torch.ne(left, right).logical_not()
+
+
+def _power(base: Tensor, exponent: float) -> object:
+    """ATen's own shortcuts, which for an infinite base differ from a general power."""
+    if not base.is_floating_point() or not isinstance(exponent, int | float):
+        return NotImplemented
+    match exponent:
+        case 0.5:
+            return base.sqrt()
+        case -0.5:
+            return base.rsqrt()
+        case -1:
+            return base.reciprocal()
+        case 2:
+            return base * base
+        case 3:
+            return base * base * base
+        case _:
+            return NotImplemented
