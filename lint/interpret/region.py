@@ -78,7 +78,7 @@ def _from_outside(arguments: Arguments) -> Arguments:
 
 
 def _handed_in(value: Value) -> Value:
-    return replace(value, made_here=False) if isinstance(value, Tensor) else value
+    return replace(value, made_here=False, random=False) if isinstance(value, Tensor) else value
 
 
 def _repeated(frame: Frame) -> bool:
