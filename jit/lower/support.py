@@ -142,11 +142,13 @@ def _merges_symbolic_sizes(node: Node) -> bool:
     """Where `[a, b, 256]` becomes `[a * b, 256]`, torch-mlir's lowering takes one of the two for 1, which is wrong."""
     if not isinstance(node.target, OpOverload) or node.target.overloadpacket not in RESHAPES:
         return False
-    before, after = (
-        sorted(str(size) for value in side for size in value.shape if isinstance(size, torch.SymInt))
-        for side in (list(_inputs(node))[:1], _outputs(node))
-    )
+    before, after = (_symbolic_sizes(value) for value in (next(_inputs(node)), node.meta["val"]))
     return before != after
+
+
+def _symbolic_sizes(value: torch.Tensor) -> list[str]:
+    sizes: list[object] = list(value.shape)
+    return sorted(str(size) for size in sizes if isinstance(size, torch.SymInt))
 
 
 def _may_divide_by_zero(node: Node) -> bool:
@@ -181,9 +183,9 @@ def dtype_pattern(node: Node) -> str:
 
 def is_dynamic(node: Node) -> bool:
     values = [*_inputs(node), *_outputs(node)]
-    sizes = [size for value in values for size in value.shape]
-    scalars = [source.meta.get("val") for source in node.all_input_nodes]
-    return any(isinstance(number, torch.SymInt) for number in [*sizes, *scalars])
+    numbers: list[object] = [size for value in values for size in value.shape]
+    numbers += [source.meta.get("val") for source in node.all_input_nodes]
+    return any(isinstance(number, torch.SymInt) for number in numbers)
 
 
 def is_view(operator: OpOverload) -> bool:
