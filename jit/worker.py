@@ -33,6 +33,8 @@ OUTPUT_LIMIT = 64 << 20
 """Bytes that the child may write to one file; what it prints goes to memory."""
 LAST_WORDS = 400
 """Characters."""
+REMEMBERED = 256
+"""Regions whose code is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,6 @@ def unavailable() -> str | None:
     if importlib.util.find_spec("torch_mlir") is None:
         return "torch-mlir is not installed; pip install 'fullgraph[jit]'"
     return None
-
-
-REMEMBERED = 256
-"""Regions whose code is kept."""
 
 
 class Worker:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from fullgraph.jit.lower.signature import Artifact
 from fullgraph.jit.worker import Failed, Limits, Worker
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
+NUMBERS = count()
 SUPPORT = Path(__file__).parents[2] / "support"
 
 
@@ -31,7 +33,8 @@ def worker() -> Iterator[Worker]:
 
 
 def compiles(worker: Worker) -> bool:
-    return isinstance(worker.compile(SCALED, SCALED_SIGNATURE), Artifact)
+    """Whether a region compiles that is not known from before."""
+    return isinstance(worker.compile(f"{SCALED}// {next(NUMBERS)}", SCALED_SIGNATURE), Artifact)
 
 
 def reason(answer: Artifact | Failed) -> str:
@@ -75,6 +78,12 @@ def test_the_child_is_kept_warm(worker: Worker) -> None:
     first = worker.pid
     assert compiles(worker)
     assert worker.pid == first
+
+
+def test_what_was_compiled_before_needs_no_child(worker: Worker) -> None:
+    first = worker.compile(SCALED, SCALED_SIGNATURE)
+    worker.close()
+    assert worker.compile(SCALED, SCALED_SIGNATURE) is first
 
 
 def test_text_that_is_no_mlir_is_an_answer_like_any_other(worker: Worker) -> None:
@@ -203,7 +212,7 @@ thread.start()
 time.sleep(1)
 parent = worker.pid
 if (child := os.fork()) == 0:
-    answer = worker.compile(SCALED, SCALED_SIGNATURE)
+    answer = worker.compile(SCALED + "// again", SCALED_SIGNATURE)
     print(type(answer).__name__, worker.pid != parent, flush=True)
     worker.close()
     os._exit(0)
