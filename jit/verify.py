@@ -118,7 +118,8 @@ class Sources:
         """The last identifier of an expression on one line: `steps` of `self.steps`; empty where there is none."""
         with contextlib.suppress(OSError, ValueError):
             text = self._read(span.path).splitlines()[span.line - 1][span.column : span.end_column]
-            return (re.findall(r"[A-Za-z_]\w*", text) or [""])[-1]
+            names: list[str] = re.findall(r"[A-Za-z_]\w*", text)
+            return names[-1] if names else ""
         return ""
 
     def _parse(self, path: str) -> None:

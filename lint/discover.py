@@ -59,7 +59,7 @@ def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Igno
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not (entry.name.endswith(".py") and entry.is_file()):
+            if not is_folder and not (entry.name.endswith(".py") and _is_file(entry)):
                 continue
             if _ignored(path, is_folder, ignores) or _excluded(path, is_folder, root, excluded):
                 continue
@@ -67,6 +67,13 @@ def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Igno
                 yield path
             elif not _skipped(entry):
                 yield from _walk(path, root, excluded, ignores)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # links that lead in a circle
+        return False
 
 
 def _skipped(folder: os.DirEntry[str]) -> bool:

@@ -96,3 +96,10 @@ def test_an_unreadable_file_named_outright_is_an_error(tree: Path, monkeypatch: 
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(click.UsageError, match=r"a\.py: no permission to read it"):
         python_files([tree / "a.py"], tree)
+
+
+def test_links_in_a_circle_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "folder").symlink_to(".")
+    (tmp_path / "a.py").write_text("")
+    assert python_files([tmp_path], tmp_path) == (tmp_path / "a.py",)
