@@ -107,9 +107,7 @@ def cases() -> dict[str, Case]:
         # What crashes, hangs or silently miscompiles if it reaches MLIR:
         "uint8 floor division": once(lambda x: x // 2, torch.arange(20, dtype=torch.uint8), native=False),
         "boolean mask": once(lambda x, m: x[m], R(4, 5), mask, native=False),
-        "embedding bag": once(
-            lambda i, w: F.embedding_bag(i, w, mode="sum"), torch.randint(0, 10, (3, 4)), R(10, 6)
-        ),
+        "embedding bag": once(lambda i, w: F.embedding_bag(i, w, mode="sum"), torch.randint(0, 10, (3, 4)), R(10, 6)),
         "reductions with one initial value": once(lambda x, y: (x.sum(0), y.sum(0)), R(8, 32), R(8, 32)),
     }
 
