@@ -5,6 +5,7 @@ Importing click alone takes longer than `fullgraph --help` may, so this module d
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -62,6 +63,8 @@ def run_command(command: click.Command, arguments: list[str]) -> int:
     """A mistake of the user's becomes one line on stderr, any other exception a traceback; both exit with 2."""
     import click
 
+    if sys.stdout is None:
+        return 2  # closed by the caller: nobody to tell anything
     try:
         # Not `command.main`: it exits with 1, which here means 'findings', when the reader of stdout has gone.
         with command.make_context(f"fullgraph {command.name}", arguments) as context:
@@ -77,7 +80,10 @@ def run_command(command: click.Command, arguments: list[str]) -> int:
         return 2
     except (KeyboardInterrupt, click.Abort):
         return fail("interrupted")
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return fail("no space is left where the output goes")
         # Python's own exit code for an uncaught exception is 1, which here means 'findings'.
         sys.excepthook(*sys.exc_info())
         return fail("this is a bug in fullgraph, please report it with the traceback above")

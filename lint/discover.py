@@ -21,8 +21,10 @@ def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = (
     found: set[Path] = set()
     for path in paths:
         absolute = lexically_absolute(path)
-        if absolute.exists() and not os.access(absolute, os.R_OK):
+        if _is_there(absolute) and not os.access(absolute, os.R_OK):
             raise click.UsageError(f"{path}: no permission to read it")
+        if path.suffix == ".ipynb":
+            raise click.UsageError(f"{path}: notebooks are not read; export the code to a .py file")
         if absolute.is_file():
             found.add(absolute)
         elif absolute.is_dir():
@@ -30,6 +32,13 @@ def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = (
         else:
             raise click.UsageError(f"{path}: there is no such file or folder")
     return tuple(sorted(found))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:  # in a folder that may not be entered
+        return True
 
 
 def lexically_absolute(path: Path) -> Path:
@@ -54,8 +63,12 @@ Ignore = tuple[Path, "GitIgnoreSpec"]
 
 
 def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # access was promised and then denied, as in parts of /proc
+        return
     ignores = (*ignores, *_ignores_in(folder))
-    with os.scandir(folder) as entries:
+    with entries:
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)

@@ -114,6 +114,8 @@ def _confidence(emission: Emission, rule: Rule) -> Confidence:
     levels = [emission.hit.confidence, Confidence(rule.confidence)]
     if emission.when.dtype not in (None, "float32"):
         levels.append(Confidence.POSSIBLE)  # whether the program ever runs in that dtype is not in the code
+    if emission.conditional:
+        levels.append(Confidence.LIKELY)
     if emission.doubtful:
         levels.append(Confidence(rule.in_branch or Confidence.LIKELY))
     return min(levels, key=lambda level: level.rank)

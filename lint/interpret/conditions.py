@@ -258,7 +258,7 @@ def check_assert(frame: Frame, node: Node) -> None:
     around.
     """
     condition, message = node[2], node[3]
-    said = None if message is None else expressions.evaluate(frame, message)
+    said = None if message is None else expressions.peek(frame, message)  # runs only when the assert fails
     for part, negated in _assert_parts(condition, False):
         value = known(expressions.evaluate(frame, part))
         if isinstance(value, (Tensor, Scalar)):

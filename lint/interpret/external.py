@@ -95,6 +95,8 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
         return ExternalObject(name, arguments.positional, arguments.keywords)
     if name == "torch.device":
         return ExternalObject(name)
+    if name in OPAQUE and arguments.positional and isinstance(known(arguments.positional[0]), Const):
+        return Partial(External(name), arguments)  # `custom_op("library::name", …)`, to be applied to the function
     if name in OPAQUE:
         return Opaque(arguments.positional[0]) if arguments.positional else External(name)
     kind = api.kind_given(name, passed(frame, name, arguments))

@@ -76,9 +76,18 @@ class Emission:
     calls: tuple[Site, ...] = ()
     doubtful: bool = False
     """Stands, or is called, in a branch that an unknown Python value decides."""
+    conditional: bool = False
+    """Stands, or is called, in any branch that may not be taken."""
 
-    def through(self, site: Site, when: When, doubtful: bool) -> Emission:
-        return replace(self, calls=(*self.calls, site), when=both(when, self.when), doubtful=doubtful or self.doubtful)
+    def through(self, site: Site, caller: Frame) -> Emission:
+        """The same, seen from the function that makes the call at `site`."""
+        return replace(
+            self,
+            calls=(*self.calls, site),
+            when=both(caller.when, self.when),
+            doubtful=self.doubtful or caller.doubts > 0,
+            conditional=self.conditional or caller.conditions > 0,
+        )
 
 
 def both(outer: When, inner: When) -> When:
@@ -172,7 +181,17 @@ class Frame:
             hit, effect = self._placed(hit, effect)
         if (hit.code, self.source(hit.span)) in self.twins and not hit.note:
             hit = replace(hit, note="another branch does the same; only one of them runs")
-        self.emissions.append(Emission(hit, effect, self.module, self.qualname, self.when, doubtful=self.doubts > 0))
+        self.emissions.append(
+            Emission(
+                hit,
+                effect,
+                self.module,
+                self.qualname,
+                self.when,
+                doubtful=self.doubts > 0,
+                conditional=self.conditions > 0,
+            )
+        )
 
     def _placed(self, hit: Hit, effect: Effect) -> tuple[Hit, Effect]:
         """What a break means here: in a loop or an unresumable block the frame is lost, and what follows untraced."""
@@ -195,14 +214,20 @@ class Frame:
     def absorb(self, emissions: Iterable[Emission], site: Site) -> None:
         """Take over what a callee met; a break in it is a break of this frame at the call."""
         for emission in emissions:
-            self.emissions.append(emission.through(site, self.when, self.doubts > 0))
+            self.emissions.append(emission.through(site, self))
             if self._broke(emission):
                 self._lose(emission.hit)
 
     def take(self, inner: Frame) -> None:
         """Take over what a comprehension of this frame met; a break in it is a break here too."""
         for emission in inner.emissions:
-            self.emissions.append(replace(emission, doubtful=emission.doubtful or self.doubts > 0))
+            self.emissions.append(
+                replace(
+                    emission,
+                    doubtful=emission.doubtful or self.doubts > 0,
+                    conditional=emission.conditional or self.conditions > 0,
+                )
+            )
             if self._broke(emission):
                 self._lose(emission.hit)
 

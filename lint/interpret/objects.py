@@ -211,7 +211,7 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
     if stored_value is None and method is not None:
         return _bind(frame, span, receiver, method)
     value = stored_value if stored_value is not None else _declared(frame, receiver, name)
-    if value is None and frame.storing:
+    if value is None and frame.storing and name not in MODULE_METHODS:
         return UNKNOWN
     value = _with_later_stores(frame, receiver, name, value)
     if value is not None:

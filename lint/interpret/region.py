@@ -10,6 +10,7 @@ from ..values import (
     NONE,
     Arguments,
     Compiled,
+    Const,
     External,
     Partial,
     Tensor,
@@ -35,6 +36,8 @@ def compile_call(frame: Frame, span: Span, name: str, arguments: Arguments) -> V
     target = arguments.get(0, "model")
     if target is None or target == NONE:
         return Partial(External(COMPILE), arguments)
+    if arguments.keyword("disable") == Const(True):
+        return known(target)
     compiled = Compiled(known(target), _options(arguments))
     frame.analysis.enter(compiled, "call", frame.module, span)
     frame.declare(CompileCall(span, compiled))
@@ -50,6 +53,8 @@ def compile_method(frame: Frame, span: Span, receiver: Value, arguments: Argumen
 
 def compile_decorator(frame: Frame, node: Node, decorator: Value, value: Value) -> Value:
     options = _options(decorator.arguments) if isinstance(decorator, Partial) else ()
+    if dict(options).get("disable") == Const(True):
+        return value
     compiled = Compiled(value, options)
     frame.analysis.enter(compiled, "decorator", frame.module, node[1])
     return compiled

@@ -154,7 +154,8 @@ def _return(frame: Frame, node: Node) -> None:
 
 def _raise(frame: Frame, node: Node) -> None:
     if node[2] is not None:
-        expressions.evaluate(frame, node[2])
+        # under a condition it is the exceptional case, of which the program's normal course knows nothing
+        (expressions.peek if frame.conditions else expressions.evaluate)(frame, node[2])
     frame.live = False
 
 
@@ -175,7 +176,7 @@ def _if(frame: Frame, node: Node) -> None:
     frame.conditions += 1
     frame.doubts += doubt
     conditions.narrow(frame, node[2], True)
-    run(frame, node[3])
+    (conditions.run_rarely if _ends_in_raise(node[3]) else run)(frame, node[3])
     taken, taken_live, frame.env, frame.live, frame.when = frame.env, frame.live, before, True, when
     said = frozenset((e.hit.code, frame.source(e.hit.span)) for e in frame.emissions[mark:] if not e.calls)
     twins, frame.twins = frame.twins, frame.twins | said
@@ -189,6 +190,10 @@ def _if(frame: Frame, node: Node) -> None:
     _merge(frame, taken, taken_live)
     if not taken_live and frame.live:
         conditions.narrow(frame, node[2], False)
+
+
+def _ends_in_raise(body: Block) -> bool:
+    return bool(body) and body[-1][0] == "raise"
 
 
 def _merge(frame: Frame, other: dict[str, Value], other_live: bool) -> None:
