@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from ..ir import Node
 from ..project import FunctionSymbol, Module, all_statements
 from ..values import External, Value
+from ..vocabulary import words
 from . import names
 from .analysis import Analysis
 
+STATEMENTS = words(
+    """
+    annassign assert assign augassign break class continue def delete expr for global if import importfrom match
+    nonlocal pass raise return try while with
+    """
+)
 TENSOR_ATTRIBUTES = {"shape", "ndim", "T", "mT", "requires_grad", "is_cuda", "device", "dtype"}
 
 
@@ -68,13 +75,19 @@ def dotted(analysis: Analysis, module: Module, node: Node) -> str | None:
 
 
 def expressions_of(node: Node) -> Iterator[Node]:
-    """Every expression node below a statement's own expressions."""
+    """Every expression node in a statement itself; the statements in its blocks come on their own.
+
+    Functions and classes are the exception, since nobody walks their statements: theirs are included.
+    """
+    into_blocks = node[0] in ("def", "class")
     stack: list[object] = list(node[2:])
     while stack:
         item = stack.pop()
         if not isinstance(item, tuple) or not item:
             continue
         if isinstance(item[0], str) and len(item) > 1 and _is_span(item[1]):
+            if item[0] in STATEMENTS and not into_blocks:
+                continue
             yield item
         stack.extend(part for part in item if isinstance(part, tuple))
 
