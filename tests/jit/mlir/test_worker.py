@@ -149,17 +149,18 @@ def test_a_memory_limit_of_the_program_is_not_the_compilers() -> None:
     assert done.stdout == "Artifact\n", done.stderr
 
 
-def test_a_full_folder_for_temporary_files() -> None:
+def test_a_full_folder_for_temporary_files(tmp_path: Path) -> None:
     program = (
         "worker = Worker()\nanswer = worker.compile(SCALED, SCALED_SIGNATURE)\n"
         "print(type(answer).__name__, getattr(answer, 'reason', ''))\n"
         "answer = worker.compile('garbage', SCALED_SIGNATURE)\nprint(answer.reason)"
     )
     full = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
-    script = 'mount -t tmpfs -o size=4k none /tmp && cp /bin/sh /tmp/fill; exec "$@"'
-    if subprocess.run([*full, script, "sh", "true"], capture_output=True, check=False).returncode:
+    script = 'mount -t tmpfs -o size=4k none "$TMPDIR" && cp /bin/sh "$TMPDIR/fill"; exec "$@"'
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    if subprocess.run([*full, script, "sh", "true"], env=environment, capture_output=True, check=False).returncode:
         pytest.skip("this system does not let users mount")
-    done = run(program, wrapper=(*full, script, "sh"))
+    done = run(program, wrapper=(*full, script, "sh"), TMPDIR=str(tmp_path))
     first, second = done.stdout.splitlines()
     assert first.startswith(("Failed", "Artifact")), done.stderr
     assert "custom op 'garbage'" in second
