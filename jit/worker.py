@@ -167,7 +167,6 @@ class Child:
     def ask(self, request: tuple[str, Signature, bool], seconds: float) -> Artifact | Failed:
         """Raises TimeoutError, and EOFError or another OSError if the child has gone."""
         self.idle = False
-        os.ftruncate(self._output, 0)
         deadline = time.monotonic() + seconds
         body = pickle.dumps(request)
         self._wait_until(deadline)
@@ -175,6 +174,7 @@ class Child:
         answer: Artifact | Failed = pickle.loads(
             self._read(LENGTH.unpack(self._read(LENGTH.size, deadline))[0], deadline)
         )
+        os.ftruncate(self._output, 0)  # afterwards, so that the words of a child that is already dead are kept
         self.idle = True
         return answer
 
