@@ -45,7 +45,6 @@ RESULT_OBJECTS = {
     "re.fullmatch": "re.Match",
     "threading.Lock": "threading.Lock",
     "threading.RLock": "threading.RLock",
-    "torch.get_rng_state": "",
 }
 
 

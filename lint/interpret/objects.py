@@ -73,23 +73,14 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
         case Const(value=None):
             return UNKNOWN
         case Const() | Host() | Scalar() | SizeInt():
-            return Method(receiver, name) if kind_has(receiver, name) else _scalar_attribute(receiver, name)
+            return Method(receiver, name)
         case Tuple_() | Sequence() | Mapping() | Bound() | Partial() | Method() | Function():
             return Method(receiver, name)
     if frame.traced and frame.analysis.api.is_tensor_only(name):
         return Method(Tensor(sure=False), name)
-    if frame.traced and name in ("shape",):
+    if frame.traced and name == "shape":
         return SIZES
     return UNKNOWN
-
-
-def kind_has(value: Value, name: str) -> bool:
-    return not (isinstance(value, Host) and value.kind in ("dtype", "device", ""))
-
-
-def _scalar_attribute(receiver: Value, name: str) -> Value:
-    """`device.type`, `dtype.is_floating_point`: guarded constants."""
-    return Method(receiver, name)
 
 
 def _external_attribute(frame: Frame, span: Span, receiver: External, name: str) -> Value:
