@@ -44,7 +44,7 @@ class ServerError(RuntimeError):
 
 def observations(jobs: Iterable[Job]) -> Iterator[Observation]:
     """Run each job in turn. After Ctrl-C the job at hand is reported as far as it came, and no other is run."""
-    with tempfile.TemporaryDirectory(prefix="fullgraph-") as scratch, _server(Path(scratch)) as (connection, ready):
+    with _scratch() as scratch, _server(Path(scratch)) as (connection, ready):
         for number, job in enumerate(jobs):
             events = Path(scratch) / f"{number}.jsonl"
             events.touch()
@@ -57,6 +57,14 @@ def observations(jobs: Iterable[Job]) -> Iterator[Observation]:
             except (EOFError, OSError):
                 raise ServerError(f"the process that runs the targets has died, at {job.target.text}") from None
             yield _judged(job, ready, _read(events), ended)
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="fullgraph-")
+    except OSError as error:
+        hint = "free some space, or let TMPDIR name a folder that has some"
+        raise ServerError(f"no temporary file can be written ({error.strerror}); {hint}") from None
 
 
 @contextlib.contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+import os
 
 from torch_mlir import ir
 from torch_mlir.execution_engine import ExecutionEngine
@@ -12,9 +11,8 @@ from torch_mlir.execution_engine import ExecutionEngine
 def to_object(module: ir.Module) -> bytes:
     engine = ExecutionEngine(module, opt_level=3, shared_libs=[], enable_object_dump=True)
     engine.initialize()
-    with tempfile.TemporaryDirectory(prefix="fullgraph-") as folder:
-        path = Path(folder) / "region.o"
-        engine.dump_to_object_file(str(path))
-        if not path.exists():
+    with open(os.memfd_create("fullgraph-object"), "rb") as file:  # in memory, because a disk can be full
+        engine.dump_to_object_file(f"/proc/self/fd/{file.fileno()}")
+        if not (code := file.read()):
             raise ValueError("the code generator made no object, probably for want of an external symbol")
-        return path.read_bytes()
+    return code

@@ -22,7 +22,7 @@ from fullgraph.jit.events import Lowered, Phase, Stage
 from fullgraph.jit.loader import LoadError
 from fullgraph.jit.mlir import Backend
 from fullgraph.jit.targets import STAGES
-from fullgraph.jit.worker import Failed, Limits, Worker
+from fullgraph.jit.worker import Limits, Worker
 
 pytestmark = pytest.mark.torch
 
@@ -296,13 +296,6 @@ def test_the_time_limit_passes(lines: Callable[[], list[str]]) -> None:
     worker.close()
 
 
-def test_a_full_disk(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Worker, "compile", lambda *request: Failed("OSError: [Errno 28] No space left on device"))
-    seen = Seen()
-    assert right(seen.compile(scaled))
-    compiles_eagerly(lines(), seen, r"OSError: \[Errno 28\] No space left on device")
-
-
 def test_code_that_cannot_be_loaded(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise LoadError("the object calls 'system', which native code may not")
@@ -349,9 +342,6 @@ def test_arguments_that_the_code_is_not_for_run_eagerly() -> None:
     torch.testing.assert_close(compiled(x, x).as_subclass(torch.Tensor), scaled(x, x).as_subclass(torch.Tensor))
 
 
-# --- Threads, forks, machines.
-
-
 def test_threads_compile_and_call_at_once() -> None:
     def work(seed: int) -> bool:
         def own(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -364,52 +354,6 @@ def test_threads_compile_and_call_at_once() -> None:
         assert all(pool.map(work, range(1, 5)))
 
 
-HEAD = """
-import os, sys, torch
-def f(x): return (x.exp() + 1).sin()
-def g(x): return x.sin() * 2
-x = torch.randn(4, 8)
-from fullgraph.jit.mlir import Backend
-from fullgraph.jit.events import Lowered
-def native(call):
-    seen = []
-    torch.testing.assert_close(torch.compile(call, backend=Backend(seen.append))(x), call(x))
-    return seen[-1].mlir_ops
-"""
-
-
-def run(program: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD + program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
-def test_after_a_fork_both_go_on() -> None:
-    printed = run("""
-before = native(f)
-if (child := os.fork()) == 0:
-    code = 7 if native(f) == 3 and native(g) == 2 else 8
-    sys.exit(code)
-print(before, native(g), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-""")
-    assert printed == "3 2 7\n"
-
-
-def test_without_a_compiler_on_the_path(tmp_path: Path) -> None:
-    assert run("import shutil\nassert not shutil.which('gcc')\nprint(native(f))", PATH=str(tmp_path)) == "3\n"
-
-
-def test_the_end_of_a_program_is_quiet() -> None:
-    assert run("print(native(f))\nkeep = torch.compile(g, backend='mlir')\nkeep(x)") == "3\n"
-
-
 # --- What can be looked at.
 
 
@@ -420,16 +364,3 @@ def test_every_stage_can_be_shown() -> None:
     assert tuple(stage.name for stage in stages) == STAGES
     assert all(stage.text.strip() for stage in stages)
     assert {stage.region for stage in stages} == {None, "region_0"}
-
-
-def test_every_stage_is_written_where_the_user_wants(tmp_path: Path) -> None:
-    run("torch.compile(f, backend='mlir')(x)", FULLGRAPH_DUMP=str(tmp_path / "dump"))
-    names = sorted(path.name for path in (tmp_path / "dump/graph1-inference").iterdir())
-    assert names[:3] == ["000-graph-aten.py", "001-graph-partition.py", "002-region_0-torch.mlir"]
-    assert names[-1] == f"{len(STAGES) - 1:03}-region_0-llvm.mlir"
-
-
-def test_a_dump_that_cannot_be_written_does_no_harm() -> None:
-    assert run("print(torch.compile(f, backend='mlir')(x).shape)", FULLGRAPH_DUMP="/dev/null/no") == (
-        "torch.Size([4, 8])\n"
-    )
