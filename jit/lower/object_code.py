@@ -11,7 +11,7 @@ from torch_mlir.execution_engine import ExecutionEngine
 def to_object(module: ir.Module) -> bytes:
     engine = ExecutionEngine(module, opt_level=3, shared_libs=[], enable_object_dump=True)
     engine.initialize()
-    with open(os.memfd_create("fullgraph-object"), "rb") as file:  # in memory, because a disk can be full
+    with os.fdopen(os.memfd_create("fullgraph-object"), "rb") as file:  # in memory, because a disk can be full
         engine.dump_to_object_file(f"/proc/self/fd/{file.fileno()}")
         if not (code := file.read()):
             raise ValueError("the code generator made no object, probably for want of an external symbol")
