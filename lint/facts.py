@@ -5,16 +5,16 @@ Spans are the IR's; the frame a fact is handed over with tells the rest (functio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from .ir import Span
 from .project import FunctionSymbol, Module
 from .values import Arguments, Compiled, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """Python needs the truth of `value`; `construct` is a keyword (`if`, `and`, …), a builtin or `comprehension`."""
 
     span: Span
@@ -25,8 +25,7 @@ class Branch:
     """An assert's message; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of something outside the project; tensor methods are `torch.Tensor.<name>`."""
 
     span: Span
@@ -37,8 +36,7 @@ class Call:
     """The result is thrown away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """An attribute read from a tensor or an external object."""
 
     span: Span
@@ -46,8 +44,7 @@ class Attribute:
     receiver: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """An attribute assignment. `symbol` names it where the receiver is external or a tensor, else it is empty."""
 
     span: Span
@@ -60,8 +57,7 @@ class Store:
     """An augmented assignment, `+=` say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """`base[index]`. `access`: read, write, update (`+=`)."""
 
     span: Span
@@ -70,8 +66,7 @@ class Index:
     access: str
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A value turned into text. `how`: fstring, percent, str, repr, format."""
 
     span: Span
@@ -79,8 +74,7 @@ class Format:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalRead:
+class GlobalRead(Struct, frozen=True):
     """A module-level name read that somebody rebinds while the program runs."""
 
     span: Span
@@ -89,8 +83,7 @@ class GlobalRead:
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
-class Enter:
+class Enter(Struct, frozen=True):
     """A `with` statement's context manager."""
 
     span: Span
@@ -98,8 +91,7 @@ class Enter:
     symbol: str
 
 
-@dataclass(frozen=True, slots=True)
-class DisabledCall:
+class DisabledCall(Struct, frozen=True):
     """A call of a function that Dynamo is told to skip."""
 
     span: Span
@@ -107,8 +99,7 @@ class DisabledCall:
     recursive: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UserCall:
+class UserCall(Struct, frozen=True):
     """A call of a first-party function, with its arguments as bound."""
 
     span: Span
@@ -118,24 +109,21 @@ class UserCall:
     """False where the arguments do not fit the parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A class or function statement inside traced code. `kind`: class, def."""
 
     span: Span
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(Struct, frozen=True):
     """A value that leaves the entry's frame."""
 
     span: Span
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """A comparison of two Python values."""
 
     span: Span
@@ -144,8 +132,7 @@ class Compared:
     right: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """`torch._dynamo.config.x = value`, anywhere in the project."""
 
     span: Span
@@ -153,16 +140,14 @@ class Setting:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class CompileCall:
+class CompileCall(Struct, frozen=True):
     """`torch.compile(target, …)`, anywhere in the project."""
 
     span: Span
     compiled: Compiled
 
 
-@dataclass(frozen=True, slots=True)
-class CallsSeen:
+class CallsSeen(Struct, frozen=True):
     """All visible calls of one entry: parameter → the distinct values it was given."""
 
     span: Span

@@ -6,8 +6,9 @@ Lines count from 1, columns from 0 in code points; paths are relative to the wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Effect(str, Enum):
@@ -57,8 +58,7 @@ class Verdict(str, Enum):
     NOT_REACHED = "not-reached"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A region of source text: lines from 1, columns from 0 in code points, the end exclusive."""
 
     path: str
@@ -68,8 +68,7 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace the text of `path` from `start` to `end` (line, column) by `text`."""
 
     path: str
@@ -78,8 +77,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A suggested change; `safe` cannot change the program's meaning, `unsafe` may."""
 
     title: str
@@ -87,8 +85,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class When:
+class When(Struct, frozen=True):
     """The conditions under which a finding holds; None or empty means 'always'."""
 
     training: bool | None = None
@@ -96,8 +93,7 @@ class When:
     dtype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One root site: a source line that will break the graph, recompile, freeze a value or fail."""
 
     code: str
@@ -124,8 +120,7 @@ class Finding:
         return (self.span.path, self.span.line, self.span.column, self.code)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A place where compilation starts. `how` is `decorator`, `call`, `assumed` or `option`."""
 
     path: str
@@ -133,8 +128,7 @@ class Entry:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """Everything one `fullgraph check` learned."""
 
     torch: str
@@ -142,5 +136,5 @@ class CheckReport:
     findings: tuple[Finding, ...]
     files: int = 0
     """How many files were looked at."""
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
     """One-line remarks for the reader, e.g. that the target torch lies outside the measured range."""

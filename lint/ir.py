@@ -8,7 +8,9 @@ span covers its header only.
 from __future__ import annotations
 
 import ast
-from typing import Any, TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 Node: TypeAlias = tuple[Any, ...]
 Span: TypeAlias = tuple[int, int, int, int]
@@ -51,7 +53,7 @@ POSITIONAL, KEYWORD, VARIADIC, VARIADIC_KEYWORD = "positional", "keyword", "*", 
 
 def lower(tree: ast.Module) -> Block:
     """The module's body as IR."""
-    return _block(tree.body)
+    return _Lowering().block(tree.body)
 
 
 def span_of(node: Any) -> Span:
@@ -63,174 +65,284 @@ def _header(node: Any, last: Any) -> Span:
     return (node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or 0)
 
 
-def _block(body: list[ast.stmt]) -> Block:
-    return tuple(_statement(node) for node in body)
+class _Lowering:
+    """Dispatches on the type of each node: `match` would try the classes one after another, for every node."""
 
+    def __init__(self) -> None:
+        self._yields = False
+        """Whether the function at hand has been seen to yield."""
 
-def _statement(node: ast.stmt) -> Node:
-    match node:
-        case ast.Expr():
-            return ("expr", span_of(node), _expr(node.value))
-        case ast.Assign():
-            return ("assign", span_of(node), _exprs(node.targets), _expr(node.value))
-        case ast.AugAssign():
-            return ("augassign", span_of(node), OPERATORS[type(node.op)], _expr(node.target), _expr(node.value))
-        case ast.AnnAssign():
-            return ("annassign", span_of(node), _expr(node.target), _expr(node.annotation), _optional(node.value))
-        case ast.Return():
-            return ("return", span_of(node), _optional(node.value))
-        case ast.If():
-            return ("if", _header(node, node.test), _expr(node.test), _block(node.body), _block(node.orelse))
-        case ast.For() | ast.AsyncFor():
-            header = _header(node, node.iter)
-            return ("for", header, _expr(node.target), _expr(node.iter), _block(node.body), _block(node.orelse))
-        case ast.While():
-            return ("while", _header(node, node.test), _expr(node.test), _block(node.body), _block(node.orelse))
-        case ast.With() | ast.AsyncWith():
-            last = node.items[-1].optional_vars or node.items[-1].context_expr
-            items = tuple((_expr(item.context_expr), _optional(item.optional_vars)) for item in node.items)
-            return ("with", _header(node, last), items, _block(node.body))
-        case ast.Try() | ast.TryStar():
-            handlers = tuple((_optional(h.type), h.name, _block(h.body)) for h in node.handlers)
-            parts = (_block(node.body), handlers, _block(node.orelse), _block(node.finalbody))
-            return ("try", (node.lineno, node.col_offset, node.lineno, node.col_offset + 3), *parts)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _function(node)
-        case ast.ClassDef():
-            return _class(node)
-        case ast.Import():
-            return ("import", span_of(node), tuple((alias.name, alias.asname) for alias in node.names))
-        case ast.ImportFrom():
-            names = tuple((alias.name, alias.asname) for alias in node.names)
-            return ("importfrom", span_of(node), node.module or "", node.level, names)
-        case ast.Global() | ast.Nonlocal():
-            return (type(node).__name__.lower(), span_of(node), tuple(node.names))
-        case ast.Raise():
-            return ("raise", span_of(node), _optional(node.exc))
-        case ast.Assert():
-            return ("assert", span_of(node), _expr(node.test), _optional(node.msg))
-        case ast.Delete():
-            return ("delete", span_of(node), _exprs(node.targets))
-        case ast.Match():
-            cases = tuple((_pattern(c.pattern), _optional(c.guard), _block(c.body)) for c in node.cases)
-            return ("match", _header(node, node.subject), _expr(node.subject), cases)
-    return (type(node).__name__.lower(), span_of(node))
+    def block(self, body: list[ast.stmt]) -> Block:
+        statements = self._STATEMENTS
+        return tuple([statements[type(node)](self, node) for node in body])
 
+    def _exprs(self, nodes: list[Any]) -> tuple[Node, ...]:
+        expressions = self._EXPRESSIONS
+        return tuple([expressions[type(node)](self, node) for node in nodes])
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
-    span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("def ") + len(node.name))
-    extent = (node.decorator_list[0].lineno if node.decorator_list else node.lineno, node.end_lineno or node.lineno)
-    decorators = _exprs(node.decorator_list)
-    returns = _optional(node.returns)
-    kind = "async" if isinstance(node, ast.AsyncFunctionDef) else "generator" if _yields(node.body) else "plain"
-    return ("def", span, node.name, _parameters(node.args), decorators, returns, _block(node.body), kind, extent)
+    def _expr(self, node: Any) -> Node:
+        return self._EXPRESSIONS[type(node)](self, node)
 
+    def _optional(self, node: Any) -> Node | None:
+        return None if node is None else self._EXPRESSIONS[type(node)](self, node)
 
-def _yields(body: list[ast.stmt]) -> bool:
-    """Whether this function's own body yields (nested functions apart)."""
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
-        match node:
-            case ast.Yield() | ast.YieldFrom():
-                return True
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
-                continue
-        stack.extend(ast.iter_child_nodes(node))
-    return False
+    # statements
 
+    def _expression_statement(self, node: ast.Expr) -> Node:
+        return ("expr", span_of(node), self._expr(node.value))
 
-def _parameters(args: ast.arguments) -> tuple[Node, ...]:
-    """`(name, kind, annotation, default)` in order."""
-    positional = [*args.posonlyargs, *args.args]
-    missing: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
-    rows: list[tuple[ast.arg, str, ast.expr | None]] = [
-        (arg, POSITIONAL, default) for arg, default in zip(positional, missing + list(args.defaults), strict=False)
-    ]
-    if args.vararg:
-        rows.append((args.vararg, VARIADIC, None))
-    rows += [(arg, KEYWORD, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=False)]
-    if args.kwarg:
-        rows.append((args.kwarg, VARIADIC_KEYWORD, None))
-    return tuple((arg.arg, kind, _optional(arg.annotation), _optional(default)) for arg, kind, default in rows)
+    def _assign(self, node: ast.Assign) -> Node:
+        return ("assign", span_of(node), self._exprs(node.targets), self._expr(node.value))
 
+    def _augmented(self, node: ast.AugAssign) -> Node:
+        operands = (self._expr(node.target), self._expr(node.value))
+        return ("augassign", span_of(node), OPERATORS[type(node.op)], *operands)
 
-def _class(node: ast.ClassDef) -> Node:
-    span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("class ") + len(node.name))
-    keywords = tuple((keyword.arg, _expr(keyword.value)) for keyword in node.keywords)
-    return ("class", span, node.name, _exprs(node.bases), keywords, _exprs(node.decorator_list), _block(node.body))
+    def _annotated(self, node: ast.AnnAssign) -> Node:
+        parts = (self._expr(node.target), self._expr(node.annotation), self._optional(node.value))
+        return ("annassign", span_of(node), *parts)
 
+    def _return(self, node: ast.Return) -> Node:
+        return ("return", span_of(node), self._optional(node.value))
 
-def _pattern(pattern: ast.pattern) -> Node:
-    """Only what matters: does it compare values (`value`), bind a name (`capture`), or look at structure (`shape`)."""
-    match pattern:
-        case ast.MatchValue():
-            return ("value", _expr(pattern.value))
-        case ast.MatchSingleton():
-            return ("singleton", pattern.value)
-        case ast.MatchAs(pattern=None):
-            return ("capture", pattern.name)
-        case ast.MatchOr():
-            return ("or", tuple(_pattern(p) for p in pattern.patterns))
-    names = tuple(p.name for p in ast.walk(pattern) if isinstance(p, (ast.MatchAs, ast.MatchStar)) and p.name)
-    return ("shape", names)
+    def _branch(self, node: ast.If | ast.While) -> Node:
+        name = "if" if isinstance(node, ast.If) else "while"
+        test = self._expr(node.test)
+        return (name, _header(node, node.test), test, self.block(node.body), self.block(node.orelse))
 
+    def _for(self, node: ast.For | ast.AsyncFor) -> Node:
+        header, target, iterable = _header(node, node.iter), self._expr(node.target), self._expr(node.iter)
+        return ("for", header, target, iterable, self.block(node.body), self.block(node.orelse))
 
-def _exprs(nodes: list[Any]) -> tuple[Node, ...]:
-    return tuple(_expr(node) for node in nodes)
+    def _with(self, node: ast.With | ast.AsyncWith) -> Node:
+        last = node.items[-1].optional_vars or node.items[-1].context_expr
+        items = tuple((self._expr(item.context_expr), self._optional(item.optional_vars)) for item in node.items)
+        return ("with", _header(node, last), items, self.block(node.body))
 
+    def _try(self, node: Any) -> Node:
+        body = self.block(node.body)
+        handlers = tuple((self._optional(h.type), h.name, self.block(h.body)) for h in node.handlers)
+        span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("try"))
+        return ("try", span, body, handlers, self.block(node.orelse), self.block(node.finalbody))
 
-def _optional(node: ast.expr | None) -> Node | None:
-    return None if node is None else _expr(node)
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
+        span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("def ") + len(node.name))
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        signature = (self._parameters(node.args), self._exprs(node.decorator_list), self._optional(node.returns))
+        outer, self._yields = self._yields, False
+        body = self.block(node.body)
+        kind = "async" if isinstance(node, ast.AsyncFunctionDef) else "generator" if self._yields else "plain"
+        self._yields = outer
+        return ("def", span, node.name, *signature, body, kind, (first, node.end_lineno or node.lineno))
 
+    def _class(self, node: ast.ClassDef) -> Node:
+        span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("class ") + len(node.name))
+        bases, keywords, decorators = (
+            self._exprs(node.bases),
+            self._keywords(node.keywords),
+            self._exprs(node.decorator_list),
+        )
+        return ("class", span, node.name, bases, keywords, decorators, self.block(node.body))
 
-def _expr(node: ast.expr) -> Node:
-    span = span_of(node)
-    match node:
-        case ast.Name():
-            return ("name", span, node.id)
-        case ast.Constant():
-            return ("const", span, node.value)
-        case ast.Attribute():
-            return ("attr", span, _expr(node.value), node.attr)
-        case ast.Call():
-            keywords = tuple((keyword.arg, _expr(keyword.value)) for keyword in node.keywords)
-            return ("call", span, _expr(node.func), _exprs(node.args), keywords)
-        case ast.Subscript():
-            return ("sub", span, _expr(node.value), _expr(node.slice))
-        case ast.BinOp():
-            return ("bin", span, OPERATORS[type(node.op)], _expr(node.left), _expr(node.right))
-        case ast.Compare():
-            operators = tuple(OPERATORS[type(op)] for op in node.ops)
-            return ("cmp", span, _expr(node.left), operators, _exprs(node.comparators))
-        case ast.BoolOp():
-            return ("bool", span, OPERATORS[type(node.op)], _exprs(node.values))
-        case ast.UnaryOp():
-            return ("unary", span, OPERATORS[type(node.op)], _expr(node.operand))
-        case ast.Tuple() | ast.List() | ast.Set():
-            return (type(node).__name__.lower(), span, _exprs(node.elts))
-        case ast.IfExp():
-            return ("ifexp", span, _expr(node.test), _expr(node.body), _expr(node.orelse))
-        case ast.Dict():
-            return ("dict", span, tuple(_optional(key) for key in node.keys), _exprs(node.values))
-        case ast.Slice():
-            return ("slice", span, _optional(node.lower), _optional(node.upper), _optional(node.step))
-        case ast.Starred():
-            return ("star", span, _expr(node.value))
-        case ast.JoinedStr():
-            return ("fstr", span, tuple(_expr(v.value) for v in node.values if isinstance(v, ast.FormattedValue)))
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-            return ("comp", span, type(node).__name__, (_expr(node.elt),), _generators(node.generators))
-        case ast.DictComp():
-            return ("comp", span, "DictComp", (_expr(node.key), _expr(node.value)), _generators(node.generators))
-        case ast.Lambda():
-            return ("lambda", span, _parameters(node.args), _expr(node.body))
-        case ast.NamedExpr():
-            return ("named", span, _expr(node.target), _expr(node.value))
-        case ast.Await() | ast.Yield() | ast.YieldFrom():
-            return ("yield", span, _optional(node.value))
-    return ("const", span, None)
+    def _import(self, node: ast.Import) -> Node:
+        return ("import", span_of(node), tuple([(alias.name, alias.asname) for alias in node.names]))
 
+    def _import_from(self, node: ast.ImportFrom) -> Node:
+        names = tuple([(alias.name, alias.asname) for alias in node.names])
+        return ("importfrom", span_of(node), node.module or "", node.level, names)
 
-def _generators(generators: list[ast.comprehension]) -> tuple[Node, ...]:
-    return tuple((_expr(g.target), _expr(g.iter), _exprs(g.ifs)) for g in generators)
+    def _global(self, node: ast.Global | ast.Nonlocal) -> Node:
+        return (type(node).__name__.lower(), span_of(node), tuple(node.names))
+
+    def _raise(self, node: ast.Raise) -> Node:
+        return ("raise", span_of(node), self._optional(node.exc))
+
+    def _assert(self, node: ast.Assert) -> Node:
+        return ("assert", span_of(node), self._expr(node.test), self._optional(node.msg))
+
+    def _delete(self, node: ast.Delete) -> Node:
+        return ("delete", span_of(node), self._exprs(node.targets))
+
+    def _match(self, node: ast.Match) -> Node:
+        cases = tuple((self._pattern(c.pattern), self._optional(c.guard), self.block(c.body)) for c in node.cases)
+        return ("match", _header(node, node.subject), self._expr(node.subject), cases)
+
+    def _bare(self, node: ast.stmt) -> Node:
+        return (type(node).__name__.lower(), span_of(node))
+
+    # parts of statements
+
+    def _parameters(self, args: ast.arguments) -> tuple[Node, ...]:
+        """`(name, kind, annotation, default)` in order."""
+        positional = [*args.posonlyargs, *args.args]
+        missing: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+        rows: list[tuple[ast.arg, str, ast.expr | None]] = [
+            (arg, POSITIONAL, default) for arg, default in zip(positional, missing + list(args.defaults), strict=False)
+        ]
+        if args.vararg:
+            rows.append((args.vararg, VARIADIC, None))
+        rows += [(arg, KEYWORD, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=False)]
+        if args.kwarg:
+            rows.append((args.kwarg, VARIADIC_KEYWORD, None))
+        return tuple(
+            [(arg.arg, kind, self._optional(arg.annotation), self._optional(default)) for arg, kind, default in rows]
+        )
+
+    def _keywords(self, keywords: list[ast.keyword]) -> tuple[Node, ...]:
+        return tuple([(keyword.arg, self._expr(keyword.value)) for keyword in keywords])
+
+    def _pattern(self, pattern: ast.pattern) -> Node:
+        """Only what matters: does it compare values (`value`), bind a name (`capture`), look at structure (`shape`)."""
+        match pattern:
+            case ast.MatchValue():
+                return ("value", self._expr(pattern.value))
+            case ast.MatchSingleton():
+                return ("singleton", pattern.value)
+            case ast.MatchAs(pattern=None):
+                return ("capture", pattern.name)
+            case ast.MatchOr():
+                return ("or", tuple(self._pattern(p) for p in pattern.patterns))
+        names = tuple(p.name for p in ast.walk(pattern) if isinstance(p, (ast.MatchAs, ast.MatchStar)) and p.name)
+        return ("shape", names)
+
+    def _generators(self, generators: list[ast.comprehension]) -> tuple[Node, ...]:
+        return tuple([(self._expr(g.target), self._expr(g.iter), self._exprs(g.ifs)) for g in generators])
+
+    # expressions
+
+    def _name(self, node: ast.Name) -> Node:
+        return ("name", span_of(node), node.id)
+
+    def _constant(self, node: ast.Constant) -> Node:
+        return ("const", span_of(node), node.value)
+
+    def _attribute(self, node: ast.Attribute) -> Node:
+        return ("attr", span_of(node), self._expr(node.value), node.attr)
+
+    def _call(self, node: ast.Call) -> Node:
+        keywords = self._keywords(node.keywords) if node.keywords else ()
+        return ("call", span_of(node), self._expr(node.func), self._exprs(node.args), keywords)
+
+    def _subscript(self, node: ast.Subscript) -> Node:
+        return ("sub", span_of(node), self._expr(node.value), self._expr(node.slice))
+
+    def _binary(self, node: ast.BinOp) -> Node:
+        return ("bin", span_of(node), OPERATORS[type(node.op)], self._expr(node.left), self._expr(node.right))
+
+    def _comparison(self, node: ast.Compare) -> Node:
+        operators = tuple([OPERATORS[type(op)] for op in node.ops])
+        return ("cmp", span_of(node), self._expr(node.left), operators, self._exprs(node.comparators))
+
+    def _connective(self, node: ast.BoolOp) -> Node:
+        return ("bool", span_of(node), OPERATORS[type(node.op)], self._exprs(node.values))
+
+    def _unary(self, node: ast.UnaryOp) -> Node:
+        return ("unary", span_of(node), OPERATORS[type(node.op)], self._expr(node.operand))
+
+    def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Node:
+        return (type(node).__name__.lower(), span_of(node), self._exprs(node.elts))
+
+    def _conditional(self, node: ast.IfExp) -> Node:
+        return ("ifexp", span_of(node), self._expr(node.test), self._expr(node.body), self._expr(node.orelse))
+
+    def _dict(self, node: ast.Dict) -> Node:
+        return ("dict", span_of(node), tuple([self._optional(key) for key in node.keys]), self._exprs(node.values))
+
+    def _slice(self, node: ast.Slice) -> Node:
+        bounds = (self._optional(node.lower), self._optional(node.upper), self._optional(node.step))
+        return ("slice", span_of(node), *bounds)
+
+    def _starred(self, node: ast.Starred) -> Node:
+        return ("star", span_of(node), self._expr(node.value))
+
+    def _fstring(self, node: ast.JoinedStr) -> Node:
+        parts = [self._expr(part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+        return ("fstr", span_of(node), tuple(parts))
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Node:
+        elements = (self._expr(node.elt),)
+        return ("comp", span_of(node), type(node).__name__, elements, self._generators(node.generators))
+
+    def _dict_comprehension(self, node: ast.DictComp) -> Node:
+        elements = (self._expr(node.key), self._expr(node.value))
+        return ("comp", span_of(node), "DictComp", elements, self._generators(node.generators))
+
+    def _lambda(self, node: ast.Lambda) -> Node:
+        outer = self._yields
+        lowered = ("lambda", span_of(node), self._parameters(node.args), self._expr(node.body))
+        self._yields = outer
+        return lowered
+
+    def _named(self, node: ast.NamedExpr) -> Node:
+        return ("named", span_of(node), self._expr(node.target), self._expr(node.value))
+
+    def _await(self, node: ast.Await) -> Node:
+        return ("yield", span_of(node), self._expr(node.value))
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom) -> Node:
+        self._yields = True
+        return ("yield", span_of(node), self._optional(node.value))
+
+    def _unmodelled(self, node: ast.expr) -> Node:
+        return ("const", span_of(node), None)
+
+    _STATEMENTS: ClassVar[Mapping[type[ast.stmt], Callable[[_Lowering, Any], Node]]] = defaultdict(
+        lambda: _Lowering._bare,
+        {
+            ast.Expr: _expression_statement,
+            ast.Assign: _assign,
+            ast.AugAssign: _augmented,
+            ast.AnnAssign: _annotated,
+            ast.Return: _return,
+            ast.If: _branch,
+            ast.While: _branch,
+            ast.For: _for,
+            ast.AsyncFor: _for,
+            ast.With: _with,
+            ast.AsyncWith: _with,
+            ast.Try: _try,
+            ast.TryStar: _try,
+            ast.FunctionDef: _function,
+            ast.AsyncFunctionDef: _function,
+            ast.ClassDef: _class,
+            ast.Import: _import,
+            ast.ImportFrom: _import_from,
+            ast.Global: _global,
+            ast.Nonlocal: _global,
+            ast.Raise: _raise,
+            ast.Assert: _assert,
+            ast.Delete: _delete,
+            ast.Match: _match,
+        },
+    )
+    _EXPRESSIONS: ClassVar[Mapping[type[ast.expr], Callable[[_Lowering, Any], Node]]] = defaultdict(
+        lambda: _Lowering._unmodelled,
+        {
+            ast.Name: _name,
+            ast.Constant: _constant,
+            ast.Attribute: _attribute,
+            ast.Call: _call,
+            ast.Subscript: _subscript,
+            ast.BinOp: _binary,
+            ast.Compare: _comparison,
+            ast.BoolOp: _connective,
+            ast.UnaryOp: _unary,
+            ast.Tuple: _display,
+            ast.List: _display,
+            ast.Set: _display,
+            ast.IfExp: _conditional,
+            ast.Dict: _dict,
+            ast.Slice: _slice,
+            ast.Starred: _starred,
+            ast.JoinedStr: _fstring,
+            ast.ListComp: _comprehension,
+            ast.SetComp: _comprehension,
+            ast.GeneratorExp: _comprehension,
+            ast.DictComp: _dict_comprehension,
+            ast.Lambda: _lambda,
+            ast.NamedExpr: _named,
+            ast.Await: _await,
+            ast.Yield: _yield,
+            ast.YieldFrom: _yield,
+        },
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fullgraph import rules
 from fullgraph.rules.model import Rule
@@ -29,8 +31,7 @@ Key = tuple[str, str, int, int]
 """What makes two emissions the same finding: code, path, line, column."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a finding is shown: its own line, or the call that leads out of the files that were asked about."""
 
     module: Module

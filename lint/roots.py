@@ -54,6 +54,9 @@ def _undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
 
 
 def _mentions_compile(symbol: FunctionSymbol) -> bool:
+    first, last = symbol.extent
+    if not any("compile" in line for line in symbol.module.lines[first - 1 : last]):
+        return False
     return any(
         (node[0] == "attr" and node[3] == "compile") or (node[0] == "name" and node[2] == "compile")
         for statement in all_statements(symbol.body)

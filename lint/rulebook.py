@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from importlib import import_module
+from types import ModuleType
+from typing import NamedTuple
 
 from fullgraph.rules.model import Match, Rule
 
 from .facts import Attribute, Call, Fact
 from .findings import Confidence, Effect
-from .interpret.frame import Frame, Hit
+from .interpret.frame import Frame, Hit, Settings
 from .torch_api import TorchApi
 from .values import (
     NONE,
@@ -31,14 +33,21 @@ from .values import (
 Check = Callable[[Fact, Frame, Rule], Iterable[Hit]]
 
 
+class Interest(NamedTuple):
+    """The rules that a kind of fact concerns, those apart whose subject Dynamo captures under the settings at hand."""
+
+    matches: tuple[tuple[Rule, Match], ...]
+    checks: tuple[tuple[Rule, Check], ...]
+
+
 class RuleBook:
     """The rules of one run, indexed by what they react to."""
 
     def __init__(self, rules: Mapping[str, Rule], api: TorchApi) -> None:
         self._rules = rules
         self._api = api
-        self._symbols: dict[tuple[type[Fact], str], tuple[tuple[Rule, Match], ...]] = {}
-        self._checks: dict[type[Fact], list[tuple[Rule, Check]]] = {}
+        self._interests: dict[object, Interest] = {}
+        self._checks: dict[type[Fact], list[tuple[Rule, ModuleType]]] = {}
         self.classes = frozenset(
             symbol.rpartition(".")[0] for rule in rules.values() for match in rule.match for symbol in match.call
         )
@@ -48,27 +57,38 @@ class RuleBook:
             if rule.check is not None:
                 module = import_module(f".checks.{rule.check}", __package__)
                 for fact in module.FACTS:
-                    self._checks.setdefault(fact, []).append((rule, module.check))
+                    self._checks.setdefault(fact, []).append((rule, module))
 
-    def judge(self, fact: Fact, frame: Frame) -> Iterator[Hit]:
+    def judge(self, fact: Fact, frame: Frame) -> list[Hit]:
         """Every rule's answer to the fact, in order of the codes."""
-        if isinstance(fact, Call) and _moved(fact, frame):
-            return
+        symbol = fact.symbol if isinstance(fact, (Call, Attribute)) else ""
+        key = (type(fact), symbol, frame.settings.fullgraph, frame.settings.flags)
+        interest = self._interests.get(key)
+        if interest is None:
+            interest = self._interests[key] = self._interest(type(fact), symbol, frame.settings)
+        if not (interest.matches or interest.checks) or (isinstance(fact, Call) and _moved(fact, frame)):
+            return []
+        hits: list[Hit] = []
         if isinstance(fact, (Call, Attribute)):
-            for rule, match in self._interested(type(fact), fact.symbol):
-                if not captured(rule, frame) and self._holds(match, fact):
-                    yield Hit(rule.code, fact.span, confidence_of(fact))
-        for rule, check in self._checks.get(type(fact), ()):
-            if not captured(rule, frame):
-                yield from check(fact, frame, rule)
+            for rule, match in interest.matches:
+                if self._holds(match, fact):
+                    hits.append(Hit(rule.code, fact.span, confidence_of(fact)))
+        for rule, check in interest.checks:
+            hits.extend(check(fact, frame, rule))
+        return hits
 
-    def _interested(self, kind: type[Fact], symbol: str) -> tuple[tuple[Rule, Match], ...]:
-        key = (kind, symbol)
-        if key not in self._symbols:
-            self._symbols[key] = tuple(
-                (rule, match) for rule in self._rules.values() for match in rule.match if _names(match, kind, symbol)
-            )
-        return self._symbols[key]
+    def _interest(self, kind: type[Fact], symbol: str, settings: Settings) -> Interest:
+        rules = [rule for rule in self._rules.values() if not captured(rule, settings)]
+        left = {rule.code for rule in rules}
+        checks = self._checks.get(kind, ())
+        return Interest(
+            tuple((rule, match) for rule in rules for match in rule.match if _names(match, kind, symbol)),
+            tuple(
+                (rule, module.check)
+                for rule, module in checks
+                if rule.code in left and (kind is not Call or _listens(module, symbol))
+            ),
+        )
 
     def _holds(self, match: Match, fact: Call | Attribute) -> bool:
         if isinstance(fact, Attribute):
@@ -106,6 +126,12 @@ def _moved(fact: Call, frame: Frame) -> bool:
     return not any(isinstance(known(value), (SizeInt, Tuple_, Sequence)) for value in fact.arguments.positional)
 
 
+def _listens(check: ModuleType, symbol: str) -> bool:
+    """Whether a check wants to hear of calls of `symbol`: it names what it listens to, or hears everything."""
+    names: tuple[str, ...] = getattr(check, "CALLS", ("",))
+    return any(symbol.startswith(name) if name[-1:] in ("", ".") else symbol == name for name in names)
+
+
 def _names(match: Match, kind: type[Fact], symbol: str) -> bool:
     patterns = match.call if kind is Call else match.attribute
     return any(fits(pattern, symbol) for pattern in patterns) and not any(fits(p, symbol) for p in match.except_)
@@ -140,11 +166,11 @@ def _is_kind(value: Value | None, kind: str) -> bool:
     return True
 
 
-def captured(rule: Rule, frame: Frame) -> bool:
+def captured(rule: Rule, settings: Settings) -> bool:
     """Whether the entry's settings make Dynamo capture what the rule is about."""
-    if frame.settings.fullgraph and rule.modes.fullgraph == "captured":
+    if settings.fullgraph and rule.modes.fullgraph == "captured":
         return True
-    return any(frame.settings.flag(switch) for switch in rule.unless_config)
+    return any(settings.flag(switch) for switch in rule.unless_config)
 
 
 def confidence_of(fact: Call | Attribute) -> Confidence:

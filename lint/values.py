@@ -5,21 +5,21 @@ Every value is immutable and hashable, so that a call can be memoised by its arg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 if TYPE_CHECKING:
     from .project import ClassSymbol, FunctionSymbol, Module
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """Could be anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """A tensor, or a numpy array in traced code, which Dynamo treats as one."""
 
     dtype: str | None = None
@@ -42,8 +42,7 @@ class Tensor:
         return None if self.sizes is None else len(self.sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(Struct, frozen=True):
     """A Python value known exactly: None, bool, int, float, complex, str, bytes or Ellipsis."""
 
     value: Any
@@ -51,58 +50,51 @@ class Const:
     """The type's name: keeps `1`, `1.0` and `True` apart, which compare equal."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", type(self.value).__name__)
+        force_setattr(self, "kind", type(self.value).__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A Python scalar of unknown value. `kind` is a type's name or empty; `origin` says where it was read."""
 
     kind: str = ""
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Maybe:
+class Maybe(Struct, frozen=True):
     """`value`, or None. `origin` names the entry's parameter that may be left out."""
 
     value: Value
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeInt:
+class SizeInt(Struct, frozen=True):
     """An integer from a tensor's shape: symbolic, so a branch on it guards and does not break."""
 
     unbacked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """A Python number read from a tensor inside one graph: a branch on it cannot be traced."""
 
     kind: str = ""
     random: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple_:
+class Tuple_(Struct, frozen=True):
     """A tuple or list whose items are known one by one."""
 
     items: tuple[Value, ...]
     mutable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """A list, tuple, set or iterator of unknown length. `kind` is the type's name."""
 
     element: Value
     kind: str = "list"
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A dict: known string keys, and one value for all others (None: there are no others)."""
 
     items: tuple[tuple[Any, Value], ...] = ()
@@ -113,15 +105,13 @@ class Mapping:
         return next((value for name, value in self.items if name == key), missing)
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(Struct, frozen=True):
     """A name outside the project, by its qualified name: `torch.sum`, `builtins.print`, `os.path`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalObject:
+class ExternalObject(Struct, frozen=True):
     """An instance of an external class; `arguments` keep what it was made of (modules of a Sequential, say)."""
 
     cls: str
@@ -129,89 +119,77 @@ class ExternalObject:
     options: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleRef:
+class ModuleRef(Struct, frozen=True):
     """A first-party module."""
 
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(Struct, frozen=True):
     symbol: ClassSymbol
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A first-party function; `scope` is the frame a nested one closes over."""
 
     symbol: FunctionSymbol
     scope: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """A first-party method bound to its receiver."""
 
     receiver: Value
     function: Function
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method of a builtin, external or tensor receiver."""
 
     receiver: Value
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """An object of a first-party class; `arguments` are those of its constructor, None where it was never seen made."""
 
     symbol: ClassSymbol
     arguments: Arguments | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Super:
+class Super(Struct, frozen=True):
     """`super()` in a method of `symbol`."""
 
     receiver: Value
     symbol: ClassSymbol
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Struct, frozen=True):
     function: Value
     arguments: Arguments
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """What `torch.compile(target, **options)` returns."""
 
     target: Value
     options: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Disabled:
+class Disabled(Struct, frozen=True):
     """A function that Dynamo is told not to trace; with `recursive` false its callees still are."""
 
     target: Value
     recursive: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """A function that Dynamo puts into the graph, or calls, without looking inside; it gives a tensor."""
 
     target: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """Arguments of a call, `*` and `**` already spread where their parts are known."""
 
     positional: tuple[Value, ...] = ()

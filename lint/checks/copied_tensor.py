@@ -13,6 +13,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import ExternalObject, Instance, Mapping, Sequence, Tensor, Tuple_, Value, element_of, known
 
 FACTS = (Call,)
+CALLS = ("copy.copy", "copy.deepcopy")
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

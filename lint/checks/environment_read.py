@@ -22,6 +22,7 @@ from ..values import Const, Host, Value
 FACTS = (Call,)
 
 READS = {"os.getenv", "os.environ.get", "os.environ.__contains__"}
+CALLS = tuple(READS)
 ANY = "*"
 
 

@@ -13,6 +13,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import ExternalObject
 
 FACTS = (Call, Store)
+CALLS = ("builtins.",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

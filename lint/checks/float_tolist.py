@@ -12,6 +12,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import Tensor
 
 FACTS = (Call,)
+CALLS = ("torch.Tensor.tolist",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

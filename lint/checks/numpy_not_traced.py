@@ -13,6 +13,7 @@ from ..interpret.frame import Frame, Hit
 FACTS = (Call,)
 
 IDS = {"torch.Tensor.numpy": "GB0105", "torch.from_numpy": "GB0231"}
+CALLS = tuple(IDS)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

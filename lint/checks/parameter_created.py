@@ -12,6 +12,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import Tensor, known
 
 FACTS = (Call,)
+CALLS = ("torch.nn.Parameter",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

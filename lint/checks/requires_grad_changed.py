@@ -12,6 +12,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import Const, Tensor
 
 FACTS = (Call, Store)
+CALLS = ("torch.Tensor.requires_grad_",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

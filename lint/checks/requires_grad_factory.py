@@ -12,6 +12,7 @@ from ..interpret.frame import Frame, Hit
 from ..values import Const
 
 FACTS = (Call,)
+CALLS = ("torch.",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

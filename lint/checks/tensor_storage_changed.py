@@ -27,6 +27,7 @@ ON_INPUTS = frozenset(
         "as_strided_",
     )
 )
+CALLS = tuple(ON_INPUTS)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

@@ -13,6 +13,7 @@ from ..values import External, ExternalObject, known
 from . import context_entered
 
 FACTS = (Enter, Call)
+CALLS = ("contextlib.ExitStack.enter_context",)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:

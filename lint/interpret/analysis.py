@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from ..facts import Fact
 from ..findings import Effect
 from ..ir import Span
@@ -19,8 +21,7 @@ MAX_DEPTH = 40
 """Calls followed into each other; deeper ones answer with their annotation."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenCall:
+class SeenCall(Struct, frozen=True):
     """A call of a compiled function met while following the code around it."""
 
     arguments: Arguments
@@ -39,8 +40,7 @@ class EntryRecord:
     calls: list[SeenCall] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     value: Value
     emissions: tuple[Emission, ...]
 

@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..facts import DisabledCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span

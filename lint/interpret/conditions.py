@@ -4,7 +4,7 @@ implies.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..facts import Branch
 from ..ir import Block, Node

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..facts import Fact
 from ..findings import Confidence, Effect, When
@@ -16,8 +19,7 @@ if TYPE_CHECKING:
     from .analysis import Analysis
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What the compile call and `torch._dynamo.config` say about how an entry is traced."""
 
     fullgraph: bool = False
@@ -39,8 +41,7 @@ class Settings:
         return f"{name}=True" in self.flags
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A call on the way from the entry to a line."""
 
     module: Module
@@ -48,8 +49,7 @@ class Site:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A rule's answer to a fact."""
 
     code: str
@@ -64,8 +64,7 @@ class Hit:
     """The id of the break that Dynamo reports around this one, in a loop or an unknown context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Emission:
+class Emission(Struct, frozen=True):
     """A hit, with where and under which conditions it holds; `calls` leads back to the entry, innermost call first."""
 
     hit: Hit

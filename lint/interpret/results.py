@@ -3,7 +3,7 @@ tell."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..values import (
     NONE,

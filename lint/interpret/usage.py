@@ -28,7 +28,9 @@ def tensor_parameters(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[s
 
 
 def _find(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[str]:
-    candidates = {name for name, _, annotation, _ in symbol.parameters if annotation is None}
+    static = any(node[0] == "name" and node[2] == "staticmethod" for node in symbol.decorators)
+    own = 1 if symbol.owner is not None and not static else 0
+    candidates = {name for name, _, annotation, _ in symbol.parameters[own:] if annotation is None}
     if not candidates:
         return frozenset()
     found: set[str] = set()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from fullgraph.lint.emit import concise, text
 from fullgraph.lint.emit import json as json_output
