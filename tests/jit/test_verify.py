@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Observation, Recompile, Status, Traced
 from fullgraph.jit.places import all_extents
@@ -51,7 +52,7 @@ SEEN = Observation("m.py", Status.OK, None, traced=(Traced("0", "m.py", "f", all
 
 def at(line: int, column: int = 0, end_column: int = 9, **changes: object) -> Finding:
     span = Span("m.py", line, column, line, end_column)
-    return replace(FINDING, span=span, root=f"m.py:{line}", **changes)  # type: ignore[arg-type]
+    return structs.replace(FINDING, span=span, root=f"m.py:{line}", **changes)  # type: ignore[arg-type]
 
 
 def report(finding: Finding, **seen: object) -> TargetReport:
@@ -91,7 +92,7 @@ def test_the_cause_of_a_wrapping_break_confirms() -> None:
 
 def test_a_break_inside_a_callee_confirms_what_names_it_as_the_root() -> None:
     inside = replace(BREAK, path="other.py", line=2, root="other.py:2")
-    assert verdict(replace(FINDING, root="other.py:2"), breaks=(inside,)) is Verdict.CONFIRMED
+    assert verdict(structs.replace(FINDING, root="other.py:2"), breaks=(inside,)) is Verdict.CONFIRMED
     assert verdict(FINDING, breaks=(inside,)) is Verdict.REFUTED
 
 
@@ -114,18 +115,18 @@ def test_a_second_break_of_a_confirmed_statement_is_not_news() -> None:
 
 def test_a_compile_error_confirms() -> None:
     failure = Failure("TorchRuntimeError", "m.py", 6, "f", "sizes differ")
-    assert verdict(replace(FINDING, effect=Effect.USER_ERROR), failures=(failure,)) is Verdict.CONFIRMED
+    assert verdict(structs.replace(FINDING, effect=Effect.USER_ERROR), failures=(failure,)) is Verdict.CONFIRMED
 
 
 def test_an_expression_that_was_left_out_on_a_traced_line_was_not_reached() -> None:
     elsewhere = tuple(extent for extent in all_extents(SOURCE) if extent.line != 15 or extent.column < 15)
-    finding = replace(FINDING, span=Span("m.py", 15, 18, 15, 29), root="m.py:15")
+    finding = structs.replace(FINDING, span=Span("m.py", 15, 18, 15, 29), root="m.py:15")
     assert verdict(finding) is Verdict.REFUTED
     assert verdict(finding, traced=(Traced("0", "m.py", "f", elsewhere),)) is Verdict.NOT_REACHED
 
 
 def test_what_compiles_to_nothing_of_its_own_counts_with_its_statement() -> None:
-    assert verdict(replace(FINDING, span=Span("m.py", 5, 4, 5, 5))) is Verdict.REFUTED
+    assert verdict(structs.replace(FINDING, span=Span("m.py", 5, 4, 5, 5))) is Verdict.REFUTED
 
 
 def test_a_traced_line_without_event_refutes_and_an_untraced_one_was_not_reached() -> None:
@@ -134,7 +135,7 @@ def test_a_traced_line_without_event_refutes_and_an_untraced_one_was_not_reached
 
 
 RECOMPILES = tuple(Recompile(f"0/{number}", "m.py", 3, "f", ("n == 1",)) for number in (1, 2))
-RECOMPILING = replace(FINDING, effect=Effect.RECOMPILE)
+RECOMPILING = structs.replace(FINDING, effect=Effect.RECOMPILE)
 
 
 def test_repeated_recompiles_of_the_function_confirm() -> None:
@@ -161,7 +162,7 @@ def test_a_recompile_is_refuted_only_by_a_call_that_needed_no_compilation() -> N
 
 @pytest.mark.parametrize("effect", [Effect.FROZEN_VALUE, Effect.PLACEMENT])
 def test_what_one_run_cannot_show_is_not_claimed(effect: Effect) -> None:
-    assert verdict(replace(FINDING, effect=effect), breaks=(BREAK,)) is Verdict.NOT_REACHED
+    assert verdict(structs.replace(FINDING, effect=effect), breaks=(BREAK,)) is Verdict.NOT_REACHED
 
 
 def test_a_file_that_cannot_be_parsed_is_joined_by_line() -> None:
@@ -170,7 +171,7 @@ def test_a_file_that_cannot_be_parsed_is_joined_by_line() -> None:
 
 
 def test_exit_codes() -> None:
-    note = replace(FINDING, severity=Severity.NOTE)
+    note = structs.replace(FINDING, severity=Severity.NOTE)
     assert exit_code([report(FINDING)]) == 0
     assert exit_code([report(FINDING, breaks=(BREAK,))]) == 1
     assert exit_code([report(note, breaks=(BREAK,))]) == 0
