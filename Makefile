@@ -6,13 +6,21 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.cli
 
-.PHONY: demo test check bench generate clean
+TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
+
+.PHONY: demo test torch-versions check bench generate clean
 
 demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)  ## all tests, the slow ones and those that need torch included
 	$(BIN)/python -m pytest -n auto
+
+torch-versions:  ## the tests of observing, with each version of torch that it is meant for
+	set -e; for version in $(TORCHES); do \
+		python=$$(PYTHON=$(PYTHON) tools/torch-env $$version); \
+		$$python -m pytest -p no:cacheprovider tests/jit/test_capture*.py; \
+	done
 
 check: $(INSTALLED)  ## lint, types of the installed package, generated files
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ import json
 import platform
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -100,12 +100,11 @@ def _cache() -> Diagnosis:
 
 
 def _torch() -> Diagnosis:
-    from fullgraph.jit.child import OLDEST
+    from fullgraph.jit.measured import MEASURED, remark
 
     found = _package("torch", ("verify",), INSTALL)
-    if found.remedy is None and tuple(int(part) for part in found.found.split(".")[:2]) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        return Diagnosis("torch", ("verify",), f"{found.found}, too old to observe", f"pip install 'torch>={oldest}'")
+    if found.remedy is None and remark(found.found):
+        return replace(found, found=f"{found.found}; verify has been tested with {', '.join(MEASURED)}")
     return found
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch._dynamo.backends.registry import get_default_backend, set_default_backend
 
 from . import mlir
+from .default_backend import default_backend
 from .events import Event, Lowered, Stage
 from .targets import Settings
 from .worker import unavailable
@@ -35,7 +35,7 @@ def overridden(settings: Settings, emit: Callable[[Event], None]) -> Iterator[No
         "dynamic": settings.dynamic,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    optimize, default = torch._dynamo.optimize, get_default_backend()
+    optimize = torch._dynamo.optimize
 
     def override(*args: Any, **options: Any) -> Any:
         options = dict(zip(("backend", "nopython"), args, strict=False)) | options | given
@@ -43,13 +43,12 @@ def overridden(settings: Settings, emit: Callable[[Event], None]) -> Iterator[No
             options["backend"] = native
         return optimize(**options)
 
-    set_default_backend(native)
     torch._dynamo.optimize = override
     try:
-        yield
+        with default_backend(native):
+            yield
     finally:
         torch._dynamo.optimize = optimize
-        set_default_backend(default)
 
 
 def _names_mlir(backend: object) -> bool:

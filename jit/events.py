@@ -6,10 +6,12 @@ Lines count from 1, columns from 0 in code points; paths use `/`, relative insid
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+S = TypeVar("S", bound="Guard | Symbol")
 
 
 class BreakKind(str, Enum):
@@ -76,6 +78,15 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A guard that failed, with what it expected and what came, where that is known."""
+
+    guard: str
+    expected: str | None
+    actual: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Recompile:
     """A function was compiled again because no compiled version of it admits the new arguments."""
 
@@ -87,6 +98,58 @@ class Recompile:
     guard_sites: tuple[CallSite, ...] = ()
     """Where the failed guards were made, as far as Dynamo says."""
     limit_hit: bool = False
+    mismatches: tuple[Mismatch, ...] = ()
+    """One for each failed guard."""
+    variation: str = ""
+    """What the call that did it had changed, see `Called`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One check; `site` is the user's line that made it necessary, if Dynamo says."""
+
+    kind: str
+    expression: str
+    site: CallSite | None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardNode:
+    """A value that is guarded, and the values that are reached through it."""
+
+    source: str
+    type: str
+    guards: tuple[Guard, ...]
+    children: tuple[GuardNode, ...]
+
+    def walk(self) -> Iterator[Guard]:
+        yield from self.guards
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A size or number that stands for many values."""
+
+    name: str
+    source: str
+    hint: str
+    """Its value while tracing."""
+    value: str | None = None
+    """The number that tracing tied it to, if it did."""
+    site: CallSite | None = None
+    """The line that did."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTime:
+    """Seconds of the phases of one compilation."""
+
+    dynamo_s: float
+    aot_s: float
+    backend_s: float
+    guards_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +164,9 @@ class Frame:
     ops: int
     compile_s: float
     guards: tuple[str, ...] = ()
+    guard_tree: GuardNode | None = None
+    symbols: tuple[Symbol, ...] = ()
+    phases: CompileTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +250,17 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class BackendError:
+    """A backend raised an exception while compiling a graph of the frame, which `site` had come to."""
+
+    frame: str
+    backend: str
+    kind: str
+    reason: str
+    site: CallSite
+
+
 class Extent(NamedTuple):
     """An expression's place in its file, the end exclusive."""
 
@@ -204,13 +281,48 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """The target is called, and what follows belongs to this call; a second event of one number tells that it failed.
+
+    Calls with one `variation` change the same thing; it is empty while nothing is changed.
+    """
+
+    number: int
+    variation: str
+    change: str
+    """In words."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that the reader should know, such as an argument that was made up."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The program came to its end; `error` says what was wrong, None if nothing."""
 
     error: str | None
 
 
-Event: TypeAlias = Break | Recompile | Frame | Graph | Lowered | Stage | Reuse | Failure | Traced | End
+Event: TypeAlias = (
+    Break
+    | Recompile
+    | Frame
+    | Graph
+    | Lowered
+    | Stage
+    | Reuse
+    | Failure
+    | BackendError
+    | Traced
+    | Called
+    | Remark
+    | End
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +338,7 @@ class Observation:
     frames: tuple[Frame, ...] = ()
     graphs: tuple[Graph, ...] = ()
     failures: tuple[Failure, ...] = ()
+    backend_errors: tuple[BackendError, ...] = ()
     traced: tuple[Traced, ...] = ()
     reused: frozenset[str] = frozenset()
     """Frame ids without the recompile number."""
@@ -233,6 +346,11 @@ class Observation:
     stages: tuple[Stage, ...] = ()
     no_mlir: str | None = None
     """Why eager stood in for the MLIR backend, if it did."""
+    calls: tuple[Called, ...] = ()
+    """Of an object: each call, the ones that failed with their error and with nothing that Dynamo did during them."""
+    remarks: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    """The last lines that the program wrote to stderr, if it did not end well."""
 
 
 def encode(event: Event) -> str:
@@ -246,9 +364,14 @@ def decode(line: str) -> Event:
         case "Break":
             return Break(**_tuples(fields) | {"kind": BreakKind(fields["kind"]), "stack": _sites(fields["stack"])})
         case "Recompile":
-            return Recompile(**_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"])})
+            mismatches = tuple(Mismatch(**item) for item in fields["mismatches"])
+            return Recompile(
+                **_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"]), "mismatches": mismatches}
+            )
         case "Frame":
-            return Frame(**_tuples(fields))
+            tree, phases = fields["guard_tree"], fields["phases"]
+            known = {"guard_tree": tree and _node(tree), "phases": phases and CompileTime(**phases)}
+            return Frame(**_tuples(fields) | known | {"symbols": tuple(map(_with_site(Symbol), fields["symbols"]))})
         case "Graph":
             return Graph(**fields)
         case "Lowered":
@@ -260,8 +383,14 @@ def decode(line: str) -> Event:
             return Reuse(**fields)
         case "Failure":
             return Failure(**fields)
+        case "BackendError":
+            return BackendError(**fields | {"site": CallSite(*fields["site"])})
         case "Traced":
             return Traced(**fields | {"extents": tuple(Extent(*item) for item in fields["extents"])})
+        case "Called":
+            return Called(**fields)
+        case "Remark":
+            return Remark(**fields)
         case "End":
             return End(**fields)
         case other:
@@ -270,6 +399,15 @@ def decode(line: str) -> Event:
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _node(fields: dict[str, Any]) -> GuardNode:
+    guards, children = map(_with_site(Guard), fields["guards"]), map(_node, fields["children"])
+    return GuardNode(fields["source"], fields["type"], tuple(guards), tuple(children))
+
+
+def _with_site(kind: type[S]) -> Callable[[dict[str, Any]], S]:
+    return lambda fields: kind(**fields | {"site": fields["site"] and CallSite(*fields["site"])})
 
 
 def _sites(items: Iterable[Iterable[Any]]) -> tuple[CallSite, ...]:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import TensorifyScalarRestartAnalysis
-from torch._functorch._aot_autograd.runtime_wrappers import _AnalyzeCustomOpInputOutputMode
 from torch.fx import GraphModule
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 
@@ -217,6 +216,8 @@ class Lowering:
 
 def _boxed(graph: GraphModule) -> Compiled:
     """The graph as AOTAutograd calls it: with all arguments in one list."""
+    # Not at the top: versions of torch that this backend does not support have to be able to find it.
+    from torch._functorch._aot_autograd.runtime_wrappers import _AnalyzeCustomOpInputOutputMode
 
     def run(arguments: list[Any]) -> Any:
         if isinstance(_get_current_dispatch_mode(), _AnalyzeCustomOpInputOutputMode):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import importlib.metadata
 import importlib.util
 import os
 import pickle
@@ -33,6 +34,8 @@ OUTPUT_LIMIT = 64 << 20
 """Bytes that the child may write to one file; what it prints goes to memory."""
 LAST_WORDS = 400
 """Characters."""
+TORCH = "2.13"
+"""The version whose operators are lowered."""
 REMEMBERED = 256
 """Regions whose code is kept."""
 
@@ -56,8 +59,11 @@ def unavailable() -> str | None:
     """Why no region can be compiled here; None if one can."""
     if (reason := unsupported_machine()) is not None:
         return reason
-    if importlib.util.find_spec("torch_mlir") is None:
-        return "torch-mlir is not installed; pip install 'fullgraph[jit]'"
+    for module in ("torch_mlir", "torch"):
+        if importlib.util.find_spec(module) is None:
+            return f"{module.replace('_', '-')} is not installed; pip install 'fullgraph[jit]'"
+    if (version := importlib.metadata.version("torch")).split(".")[:2] != TORCH.split("."):
+        return f"the MLIR backend is for torch {TORCH}, not {version}"
     return None
 
 

@@ -7,21 +7,27 @@ from dataclasses import replace
 import pytest
 
 from fullgraph.jit.events import (
+    BackendError,
     Break,
     BreakKind,
     CallSite,
+    CompileTime,
     End,
     Event,
     Extent,
     Failure,
     Frame,
     Graph,
+    Guard,
+    GuardNode,
     Left,
     Lowered,
+    Mismatch,
     Phase,
     Recompile,
     Reuse,
     Stage,
+    Symbol,
     Traced,
     decode,
     distinct_breaks,
@@ -45,6 +51,13 @@ BREAK = Break(
     stack=(CallSite("m.py", 9, "<module>"),),
     hints=("do not",),
 )
+GUARDS = GuardNode(
+    "L",
+    "dict",
+    (Guard("LAMBDA_GUARD", "2 <= L['x'].size()[0]", None),),
+    (GuardNode("L['x']", "int", (Guard("EQUALS_MATCH", "L['x'] == 1", CallSite("m.py", 4, "f")),), ()),),
+)
+SYMBOLS = (Symbol("s0", "L['x'].size()[0]", "3"), Symbol("s1", "L['n']", "4", "4", CallSite("m.py", 5, "f")))
 
 
 @pytest.mark.parametrize(
@@ -53,13 +66,16 @@ BREAK = Break(
         BREAK,
         replace(BREAK, column=None, end_column=None, gb=None, stack=(), hints=()),
         Recompile("0/1", "m.py", 3, "f", ("x == 1",), (CallSite("m.py", 4, "f"),), limit_hit=True),
+        Recompile("0/1", "m.py", 3, "f", ("x == 1",), mismatches=(Mismatch("x == 1", "1", None),)),
         Frame("0/0", "m.py", 3, "f", 1, 4, 0.5, ("x == 1",)),
+        Frame("0/0", "m.py", 3, "f", 1, 4, 0.5, (), GUARDS, SYMBOLS, CompileTime(0.5, 0.25, 0.125, 0.0)),
         Graph("0/0", 4, 0.25, 3),
         Lowered(3, Phase.BACKWARD, 4, (Left("aten.mm.default", "tuned kernel", 2),), 0.25, 1e-7, ("region_0: no",)),
         Lowered(3, Phase.INFERENCE, 4, (), 0.25),
         Stage(3, Phase.FORWARD, "region_0", "linalg", "module {\n}"),
         Reuse("0"),
         Failure("TorchRuntimeError", "m.py", 4, "f", "sizes differ\nso"),
+        BackendError("0/0", "mine", "ValueError", "no", CallSite("m.py", 4, "f")),
         Traced("0", "m.py", "f", (Extent(3, 0, 3, 4), Extent(4, 4, 5, 1))),
         End(None),
         End("ValueError: no"),

@@ -1,0 +1,36 @@
+"""Which files are the user's own, and how a file is shown."""
+
+from __future__ import annotations
+
+import sysconfig
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OURS = Path(__file__).parents[1]
+STDLIB = Path(sysconfig.get_path("stdlib"))
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The folder that paths are shown from, and those that hold first-party code; `named` do although installed."""
+
+    working: Path
+    roots: tuple[Path, ...]
+    named: tuple[Path, ...] = ()
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def first_party(self, filename: str) -> bool:
+        if (known := self._known.get(filename)) is None:
+            known = self._known[filename] = self._decide(Path(filename))
+        return known
+
+    def _decide(self, path: Path) -> bool:
+        if any(path.is_relative_to(root) for root in self.named):
+            return True
+        library = {"site-packages", "dist-packages"} & set(path.parts)
+        under = any(path.is_relative_to(root) for root in self.roots)
+        return under and not library and not path.is_relative_to(OURS) and not path.is_relative_to(STDLIB)
+
+    def shown(self, filename: str) -> str:
+        path = Path(filename)
+        return path.relative_to(self.working).as_posix() if path.is_relative_to(self.working) else path.as_posix()
