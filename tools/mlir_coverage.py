@@ -24,18 +24,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import torch
 from checkout import ROOT
 from functorch.compile import aot_function, make_boxed_func
+from operator_samples import compare, is_tensor, positional, samples
 from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Interpreter, Node
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from torch.utils._pytree import tree_map
 
 from fullgraph.jit.events import Lowered
 from fullgraph.jit.lower.decompositions import decompositions
@@ -49,9 +50,6 @@ TABLE = ROOT / "jit/lower/support.json"
 OPERATORS = ROOT / "tests/jit/lower/opinfo.json"
 CASE_S = 60
 COMPILE_S = 20.0
-TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 2e-5, torch.float64: 1e-10}
-FIXED, SYMBOLIC = 2, 1
-"""Samples of an operator that are traced with fixed sizes, forward and backward, and with symbolic sizes, forward."""
 LIMIT = 8
 """Calls measured for an operator and dtype pattern."""
 CASTS = (torch.int64, torch.bfloat16, torch.float64, torch.bool, torch.float16, torch.int32, torch.uint8)
@@ -252,16 +250,6 @@ def awkward(value: Any) -> Any:
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).copy_(flat.reshape(value.shape))
 
 
-def compare(got: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> str | None:
-    for ours, eager in zip(got, wanted, strict=True):
-        tolerance = TOLERANCE.get(eager.dtype, 0.0)
-        try:
-            torch.testing.assert_close(ours, eager, rtol=tolerance, atol=tolerance, equal_nan=True)
-        except AssertionError as error:
-            return " ".join(str(error).split())[:200]
-    return None
-
-
 class Watching(Interpreter):
     def __init__(self, graph: GraphModule, measurement: Measurement) -> None:
         super().__init__(graph)
@@ -285,37 +273,6 @@ def trace(info: OpInfo, sample: SampleInput, dynamic: bool, measurement: Measure
     differentiable = [result for result in results if result.requires_grad]
     if differentiable:
         torch.autograd.backward(differentiable, [torch.ones_like(result) for result in differentiable])
-
-
-def positional(info: OpInfo, sample: SampleInput) -> tuple[Callable[..., list[torch.Tensor]], list[torch.Tensor]]:
-    """The operator on the sample as a function of the sample's tensors alone."""
-    leaves, spec = tree_flatten((sample.input, sample.args, sample.kwargs))
-
-    def call(*values: torch.Tensor) -> list[torch.Tensor]:
-        remaining = iter(values)
-        filled = [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-        given, args, kwargs = tree_unflatten(filled, spec)
-        return [result for result in tree_leaves(info.op(given, *args, **kwargs)) if is_tensor(result)]
-
-    return call, [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-
-def is_tensor(value: object) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
-def samples(info: OpInfo, dtype: torch.dtype, dynamic: bool, gradient: bool) -> list[SampleInput]:
-    """The largest where sizes are symbolic: a tensor without dimensions has none."""
-    torch.manual_seed(0)
-    gradient = gradient and dtype in info.supported_backward_dtypes("cpu")
-    every = list(islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), 8))
-    if dynamic:
-        return sorted(every, key=elements)[-SYMBOLIC:]
-    return every[:: -(-len(every) // FIXED) or 1]
-
-
-def elements(sample: SampleInput) -> int:
-    return sum(leaf.numel() for leaf in tree_leaves(sample.input) if isinstance(leaf, torch.Tensor))
 
 
 def measure_here(folder: Path) -> None:
