@@ -50,14 +50,24 @@ FORMATS = ("text", "concise", "json")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
-def check(paths: tuple[Path, ...], output_format: str, config_file: Path | None, no_cache: bool, **options: Any) -> int:
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Use at most this many processes (default: one a core)."
+)
+def check(
+    paths: tuple[Path, ...],
+    output_format: str,
+    config_file: Path | None,
+    no_cache: bool,
+    jobs: int | None,
+    **options: Any,
+) -> int:
     """Say where compiling the Python files in PATH (default: here) will break graphs, recompile or freeze values.
 
     Nothing is imported or run. Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an internal error.
     """
     from fullgraph.lint import engine
 
-    request = build_request(paths, config_file, use_cache=not no_cache, **options)
+    request = build_request(paths, config_file, use_cache=not no_cache, jobs=jobs, **options)
     report = engine.check(request)
     for remark in report.remarks:
         click.echo(f"fullgraph: {remark}", err=True)
@@ -70,7 +80,9 @@ def check(paths: tuple[Path, ...], output_format: str, config_file: Path | None,
     return exit_code(report)
 
 
-def build_request(paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, **options: Any) -> CheckRequest:
+def build_request(
+    paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, jobs: int | None = None, **options: Any
+) -> CheckRequest:
     """The request that command-line options and the nearest config file amount to."""
     paths = paths or (Path(),)
     known_codes = frozenset(load_rules())
@@ -82,6 +94,7 @@ def build_request(paths: tuple[Path, ...], config_file: Path | None, use_cache: 
         torch=target.torch,
         remarks=(target.remark,) if target.remark else (),
         use_cache=use_cache,
+        jobs=jobs,
     )
 
 

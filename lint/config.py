@@ -45,6 +45,21 @@ class EntryPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfiguredTarget:
+    """What `fullgraph verify NAME` means; the settings are those of its options, and unread here."""
+
+    name: str
+    target: str
+    arguments: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    init: str | None = None
+    vary: tuple[str, ...] = ()
+    train: bool | None = None
+    fake: bool = False
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a check depends on beside the sources. Paths are absolute."""
 
@@ -68,6 +83,7 @@ class Config:
     """Names of packages, or absolute paths, that count as first-party although they lie elsewhere."""
     include_libraries: bool = False
     notes: bool = False
+    targets: tuple[ConfiguredTarget, ...] = ()
 
     def reports(self, finding: Finding) -> bool:
         """Whether selection, per-file ignores and the confidence bound let this finding through."""
@@ -187,6 +203,7 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
         "first-party": lambda where, value: first_party(_strings(where, value), root),
         "include-libraries": _boolean,
         "notes": _boolean,
+        "targets": _targets,
     }
     settings: dict[str, Any] = {}
     for key, value in table.items():
@@ -229,6 +246,31 @@ def _per_file(where: str, value: object, known: frozenset[str]) -> tuple[tuple[s
     if not isinstance(value, dict):
         raise click.UsageError(f"{where} must be a table from glob to list of codes")
     return tuple((glob, codes(_strings(f"{where}: {glob!r}", items), known, where)) for glob, items in value.items())
+
+
+def _targets(where: str, value: object) -> tuple[ConfiguredTarget, ...]:
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{where} must be a table from name to target")
+    return tuple(_target(f"{where}: `{name}`", name, item) for name, item in value.items())
+
+
+def _target(where: str, name: str, value: object) -> ConfiguredTarget:
+    table = {"target": value} if isinstance(value, str) else value
+    if not (isinstance(table, dict) and "target" in table):
+        raise click.UsageError(f'{where} must be a target, such as "model.py::Net", or a table with a `target`')
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "target": _string,
+        "arguments": _strings,
+        "inputs": _strings,
+        "init": _string,
+        "vary": _strings,
+        "train": _boolean,
+        "fake": _boolean,
+        "device": _string,
+    }
+    if unknown := [key for key in table if key not in readers]:
+        raise click.UsageError(f"{where}: `{unknown[0]}` is not a setting; the settings are {', '.join(readers)}")
+    return ConfiguredTarget(name, **{key: readers[key](f"{where}: `{key}`", item) for key, item in table.items()})
 
 
 def _entry(text: str, base: Path, where: str) -> EntryPoint:

@@ -1,32 +1,46 @@
 """The static half from end to end: a `CheckRequest` in, a `CheckReport` out.
 
-Summaries are linked into a project, entries found in it, the code they reach interpreted, and what the rules say of
-the facts becomes findings.
+What earlier checks found out is used again where nothing that it rests on has changed; the rest is summarised, linked
+and interpreted, and what the rules say of the facts becomes findings. Modules that only fresh work needs are imported
+when there is some: most checks find nothing new.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
 import platformdirs
 
 from fullgraph import rules
 
-from . import entries, roots, torch_api
 from .cache import SummaryCache
-from .config import AssumeCompiled, Mode
+from .closure import Closure
+from .config import AssumeCompiled
 from .discover import project_files
+from .environment import sets_variables, variables_set
 from .findings import CheckReport, Entry, Finding
-from .interpret import calls
-from .interpret.analysis import Analysis, EntryRecord
-from .interpret.frame import Frame
-from .project import Module, Project
-from .report import Reporter, display, syntax_finding
+from .index import DIGEST_SIZE, FileRecord, Index, digest_of
+from .project import Project
 from .request import CheckRequest
-from .rulebook import RuleBook
-from .suppress import Suppressions, suppressions
+from .results import Done, Kind, Result, Task, entry_order
+from .source import display
+
+if TYPE_CHECKING:
+    from .report import Reporter
+    from .suppress import Suppressions
+    from .units import Units
+
+UNREADABLE = b"unreadable"
+FOLDER = b"folder"
+TOGETHER = "together"
+"""The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
 
 def check(request: CheckRequest) -> CheckReport:
@@ -45,100 +59,253 @@ class _Run:
 
     def __init__(self, request: CheckRequest) -> None:
         config = request.config
-        cache = _cache() if request.use_cache else None
-        book = RuleBook(rules.load(), torch_api.load())
+        folder = _cache_folder() if request.use_cache else None
         self._request = request
         self._config = config
-        self._project = Project(config.root, cache, config.first_party)
-        self._analysis = Analysis(self._project, torch_api.load(), book.judge, book.effects.__getitem__, book.classes)
+        self._cache = None if folder is None else SummaryCache(folder / "summaries", rules.__version__)
+        self._project = Project(config.root, self._cache, config.first_party)
+        self._index = Index(None if folder is None else folder / "projects" / _name(request), self._describe)
         self._remarks: list[str] = list(request.remarks)
+        self._environment: frozenset[str] = frozenset()
+        self._units: Units | None = None
 
     def report(self) -> CheckReport:
-        reporter = Reporter({str(path) for path in self._request.files}, everywhere=bool(self._config.entry))
-        for frame in self._find_entries():
-            reporter.add(frame.emissions, frame.settings)
-        records = list(self._analysis.entries.values())
-        for record in records:
-            settings = roots.settings_of(self._analysis, record, _FULLGRAPH[self._config.mode])
-            reporter.add(entries.explore(self._analysis, record, settings), settings)
+        given, others = self._files()
+        considered = sorted({*given, *others})
+        records = {path: self._index.look(path) for path in considered}
+        self._environment = frozenset(name for record in records.values() for name in record.environment)
+        results = self._found([path for path in considered if records[path].compiles])
+        results |= self._assumed(self._tasks(given, considered, bool(results[TOGETHER].entries)))
+        self._remember(results)
+        key = self._report_key(given, results)
+        report = self._index.recall_report(key)
+        if report is None:
+            report = self._reported(given, results)
+            self._index.keep_report(key, report)
+        self._index.save()
+        return msgspec.structs.replace(report, remarks=tuple(self._remarks))
+
+    def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
+        from .report import Reporter
+
+        reporter = Reporter(self._project, set(given), everywhere=bool(self._config.entry))
+        for result in results.values():
+            reporter.add(result.emissions)
+        findings = [*self._kept(reporter), *self._syntax_findings(given)]
         return CheckReport(
             torch=self._request.torch,
-            entries=tuple(sorted({self._entry(record) for record in records}, key=_entry_order)),
-            findings=tuple(map(reporter.with_fixes, self._kept([*reporter.findings(), *self._syntax_findings()]))),
+            entries=_entries(results.values()),
+            findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
             files=len(self._request.files),
-            remarks=tuple(self._remarks),
         )
 
-    def _find_entries(self) -> list[Frame]:
-        """Register the entries; gives the frames of the code around them."""
-        config, analysis = self._config, self._analysis
-        given = list(self._load(self._request.files))
-        whole_project = config.assume_compiled is AssumeCompiled.AUTO and not config.entry
-        others = project_files(config.root, config.exclude) if whole_project else ()
-        modules = list(dict.fromkeys([*given, *self._load(path for path in others if _mentions_torch(path))]))
-        for entry in config.entry:
-            roots.named(analysis, entry)
-        frames = roots.find(analysis, modules)
-        if config.assume_compiled in (AssumeCompiled.FORWARD, AssumeCompiled.ALL):
-            roots.assume(analysis, given, config.assume_compiled)
-        elif whole_project and not analysis.entries:
-            roots.assume(analysis, modules, AssumeCompiled.FORWARD)
-        return frames
+    # files
 
-    def _load(self, paths: Iterable[Path]) -> Iterator[Module]:
-        """The modules in these files; one that can't be read gets a remark."""
-        for path in paths:
+    def _files(self) -> tuple[list[str], list[str]]:
+        """The files asked about that can be read, and the others that may compile something."""
+        given: list[str] = []
+        for path in map(str, self._request.files):
             try:
-                module = self._project.load(str(path))
+                self._index.look(path)
             except OSError as error:
-                self._remarks.append(f"{display(str(path))} was left out: {error.strerror}")
-                continue
-            if module is not None:
-                yield module
+                self._remarks.append(f"{display(path)} was left out: {error.strerror}")
+            else:
+                given.append(path)
+        if not self._looks_at_whole_project:
+            return given, []
+        project = map(str, project_files(self._config.root, self._config.exclude))
+        return given, [path for path in project if self._torch(path)]
 
-    def _entry(self, record: EntryRecord) -> Entry:
-        target = calls.target_of(self._analysis, record.compiled.target)
-        if target is None:
-            return Entry(display(record.module.path), record.module.source_of(record.span), record.how)
-        symbol = target[0].symbol
-        return Entry(display(symbol.module.path), symbol.qualname, record.how)
+    @property
+    def _looks_at_whole_project(self) -> bool:
+        return self._config.assume_compiled is AssumeCompiled.AUTO and not self._config.entry
 
-    def _syntax_findings(self) -> Iterator[Finding]:
-        given = {str(path) for path in self._request.files}
-        for path, problem in self._project.problems.items():
-            if path in given:
+    def _torch(self, path: str) -> bool:
+        """A file that does not even name torch can't compile anything; it is parsed only where others import it."""
+        try:
+            return self._index.look(path).torch
+        except OSError:
+            return False  # unreadable and not asked for
+
+    def _describe(self, path: str, source: bytes, state: os.stat_result) -> FileRecord:
+        module = self._project.load(path) if sets_variables(source) else None
+        return FileRecord(
+            mtime_ns=state.st_mtime_ns,
+            size=state.st_size,
+            digest=digest_of(source),
+            torch=b"torch" in source,
+            compiles=b"compile" in source or b"_dynamo" in source,
+            environment=() if module is None else tuple(sorted(set(variables_set(module)))),
+        )
+
+    # results
+
+    def _found(self, paths: list[str]) -> dict[str, Result]:
+        """What the files that may compile something bring up, each by itself and all together."""
+        named = self._config.entry
+        keys = self._keys()
+        alone = {path: self._index.recall(Task(Kind.FIND, path).name, keys(path)) for path in paths}
+        active = [path for path in paths if (known := alone[path]) is not None and known.active]
+        unknown = [path for path in paths if alone[path] is None]
+        together = None if named or unknown else self._index.recall(TOGETHER, _joined(map(keys, active)))
+        if together is None:
+            fresh, together = self._here().found(sorted({*active, *unknown}), named)
+            alone |= fresh
+        results = {Task(Kind.FIND, path).name: result for path, result in alone.items() if result is not None}
+        return {**results, TOGETHER: together}
+
+    def _tasks(self, given: list[str], considered: list[str], compiled: bool) -> list[Task]:
+        match self._config.assume_compiled:
+            case AssumeCompiled.FORWARD | AssumeCompiled.ALL as how:
+                return [Task(Kind(how.value), path) for path in given]
+            case AssumeCompiled.AUTO if self._looks_at_whole_project and not compiled:
+                return [Task(Kind.FORWARD, path) for path in considered]
+        return [Task(Kind.PARSE, path) for path in given]
+
+    def _assumed(self, tasks: list[Task]) -> dict[str, Result]:
+        keys = self._keys()
+        results = {task: self._index.recall(task.name, keys(task.path)) for task in tasks}
+        missing = [task for task in tasks if results[task] is None]
+        for done in self._work(missing):
+            results.update(done.results)
+            self._learn(done)
+        return {task.name: result for task, result in results.items() if result is not None}
+
+    def _work(self, tasks: list[Task]) -> Iterator[Done]:
+        if not tasks:
+            return
+        from .workers import Setup, done_by, processes_for, run
+
+        processes = processes_for(len(tasks), self._request.jobs)
+        if processes > 1:
+            yield from run(tasks, Setup(self._config, self._cache, self._environment), processes)
+        else:
+            yield done_by(self._here(), self._project, tasks)
+
+    def _here(self) -> Units:
+        from .units import Units
+
+        if self._units is None:
+            self._units = Units(self._project, self._config, self._environment)
+        return self._units
+
+    # what is remembered
+
+    def _learn(self, done: Done) -> None:
+        for path, names in done.asked.items():
+            self._index.note_asked(path, names)
+        for path, problem in done.parsed.items():
+            self._index.note_parsed(path, problem)
+
+    def _remember(self, results: dict[str, Result]) -> None:
+        self._learn(Done((), dict(self._project.asked), self._project.parsed()))
+        keys = self._keys()
+        active = []
+        for name, result in results.items():
+            if name != TOGETHER:
+                path = name.partition(" ")[2]
+                self._index.keep(name, keys(path), result)
+                if result.active:
+                    active.append(path)
+        if not self._config.entry:
+            self._index.keep(TOGETHER, _joined(keys(path) for path in sorted(active)), results[TOGETHER])
+
+    def _report_key(self, given: list[str], results: dict[str, Result]) -> bytes:
+        """The digest of all that the report rests on: settings, files, results, and from where paths are shown."""
+        keys = self._keys()
+        paths = sorted({*given, *(name.partition(" ")[2] for name in results if name != TOGETHER)})
+        settings = repr((self._config, sorted(results), given, Path.cwd()))
+        return _joined((settings.encode(), *map(keys, paths)))
+
+    def _keys(self) -> _Keys:
+        return _Keys(self._index, self._project, self._environment)
+
+    # findings
+
+    def _syntax_findings(self, given: list[str]) -> Iterator[Finding]:
+        from .report import syntax_finding
+
+        problems = self._project.problems
+        for path in given:
+            problem = problems.get(path) or self._index.look(path).problem
+            if problem is not None:
                 yield syntax_finding(display(path), problem)
 
-    def _kept(self, found: Iterable[Finding]) -> list[Finding]:
-        """The findings that the settings and the comments in the code let through, in order."""
-        sources = {display(module.path): module for module in self._project.modules}
+    def _kept(self, reporter: Reporter) -> Iterator[Finding]:
+        """The findings that the settings and the comments in the code let through, with their fixes."""
+        from .suppress import suppressions
+
         comments: dict[str, Suppressions] = {}
-        kept: list[Finding] = []
-        for finding in sorted(found, key=lambda finding: finding.sort_key):
-            path = finding.span.path
+        for finding, emission in reporter.findings():
+            if not self._config.reports(finding):
+                continue
+            path = os.path.abspath(finding.span.path)
             if path not in comments:
-                comments[path] = suppressions(sources[path].text) if path in sources else Suppressions()
-            if self._config.reports(finding) and not comments[path].hide(finding.code, finding.span):
-                kept.append(finding)
-        return kept
+                comments[path] = suppressions(self._project.source(path).text)
+            if not comments[path].hide(finding.code, finding.span):
+                yield reporter.with_fixes(finding, emission)
 
 
-def _mentions_torch(path: Path) -> bool:
-    """A file that does not even name torch can't compile anything; it is parsed only where others import it."""
-    try:
-        return b"torch" in path.read_bytes()
-    except OSError:
-        return False  # unreadable and not asked for
+class _Keys:
+    """Digests of all that a file's result rests on: itself, what it imports, and what the project sets."""
+
+    def __init__(self, index: Index, project: Project, environment: frozenset[str]) -> None:
+        self._index = index
+        self._project = project
+        self._salt = "\0".join(sorted(environment)).encode()
+        self._closure = Closure(self._content, self._imports)
+
+    def __call__(self, path: str) -> bytes:
+        return _joined((self._salt, self._closure.digest(path)))
+
+    def _content(self, path: str) -> bytes:
+        if not path.endswith(".py"):
+            return FOLDER
+        try:
+            return self._index.look(path).digest
+        except OSError:
+            return UNREADABLE
+
+    def _imports(self, path: str) -> Iterable[str]:
+        if self._content(path) in (FOLDER, UNREADABLE):
+            return ()
+        base = self._project.name_of(path)[2]
+        found = (self._project.locate(name, base) for name in self._index.look(path).asked)
+        return {place for place in found if place is not None}
 
 
-_FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
+def _joined(parts: Iterable[bytes]) -> bytes:
+    whole = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for part in parts:
+        whole.update(digest_of(part))
+    return whole.digest()
 
 
-def _entry_order(entry: Entry) -> tuple[str, str, str]:
-    return (entry.path, entry.qualname, entry.how)
+def _entries(results: Iterable[Result]) -> tuple[Entry, ...]:
+    """One for each function, a compile call or a decorator rather than an assumption."""
+    found: dict[tuple[str, str], Entry] = {}
+    for entry in sorted((entry for result in results for entry in result.entries), key=entry_order):
+        known = found.get((entry.path, entry.qualname))
+        if known is None or known.how == "assumed":
+            found[entry.path, entry.qualname] = entry
+    shown = [msgspec.structs.replace(entry, path=display(entry.path)) for entry in found.values()]
+    return tuple(sorted(shown, key=entry_order))
 
 
-def _cache() -> SummaryCache:
-    return SummaryCache(
-        Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "summaries", rules.__version__
-    )
+def _cache_folder() -> Path:
+    return Path(platformdirs.user_cache_dir("fullgraph", appauthor=False))
+
+
+def _name(request: CheckRequest) -> str:
+    """The name of the file for a project, the settings that decide what is found, and this very tool."""
+    config = request.config
+    settings = (str(config.root), config.mode, config.first_party, request.torch)
+    return digest_of(repr((settings, sys.version_info, list(_own_files()))).encode()).hex()
+
+
+def _own_files() -> Iterator[tuple[str, int, int]]:
+    for package in (Path(__file__).parent, Path(rules.__file__).parent):
+        for file in sorted(package.rglob("*")):
+            if file.suffix in (".py", ".json"):
+                state = file.stat()
+                yield str(file), state.st_size, state.st_mtime_ns

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from .emission import Emission
 from .facts import CallsSeen
 from .findings import Confidence
 from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
-from .interpret.frame import Emission, Frame, Settings
+from .interpret.frame import Frame, Settings
 from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
 
 MANY = 3

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from .ir import Span
-from .project import FunctionSymbol, Module
+from .symbols import FunctionSymbol, Module
 from .values import Arguments, Compiled, Value
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,102 +11,119 @@ from fullgraph import rules
 from fullgraph.rules.model import Rule
 
 from . import ir
+from .emission import Emission
 from .findings import Cause, Confidence, Effect, Finding, Severity, Span, When
 from .fixes import suggest
-from .interpret.frame import Emission, Settings
-from .project import Module
+from .project import Project
+from .source import display
 from .summary import SyntaxProblem
 
 SYNTAX = "FG901"
 
 
-def display(path: str) -> str:
-    """Relative to the working directory, with `/`."""
-    return Path(os.path.relpath(path)).as_posix()
+class _Place(Struct, frozen=True):
+    """Where a finding is shown: its own line, or the call that leads out of the files that were asked about."""
+
+    path: str
+    function: str
+    span: ir.Span
 
 
 Key = tuple[str, str, int, int]
 """What makes two emissions the same finding: code, path, line, column."""
 
 
-class _Place(Struct, frozen=True):
-    """Where a finding is shown: its own line, or the call that leads out of the files that were asked about."""
-
-    module: Module
-    function: str
-    span: ir.Span
-
-
 class Reporter:
     """Collects emissions; `given` are the absolute paths to report on, all of them where `everywhere` is set."""
 
-    def __init__(self, given: set[str], everywhere: bool) -> None:
+    def __init__(self, project: Project, given: set[str], everywhere: bool) -> None:
+        self._project = project
         self._given = given
         self._everywhere = everywhere
-        self._best: dict[Key, tuple[Finding, Emission]] = {}
+        self._best: dict[Key, tuple[Emission, _Place]] = {}
 
-    def add(self, emissions: Iterable[Emission], settings: Settings) -> None:
+    def add(self, emissions: Iterable[Emission]) -> None:
         for emission in emissions:
             place = self._place(emission)
             if place is None:
                 continue
-            finding = _finding(emission, place, settings)
-            known = self._best.get(_key(finding))
-            if known is None or _weight(finding) > _weight(known[0]):
-                self._best[_key(finding)] = (finding, emission)
+            key = (emission.hit.code, place.path, *place.span[:2])
+            known = self._best.get(key)
+            if known is None or _preferred(emission, known[0]):
+                self._best[key] = (emission, place)
 
-    def findings(self) -> list[Finding]:
-        return [finding for finding, _ in self._best.values()]
+    def findings(self) -> Iterator[tuple[Finding, Emission]]:
+        """Each finding, with the emission that tells most of it."""
+        for emission, place in self._best.values():
+            yield self._finding(emission, place), emission
 
-    def with_fixes(self, finding: Finding) -> Finding:
+    def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
         fix = rules.load()[finding.code].fix
-        if fix is None or _key(finding) not in self._best:
+        module = self._project.load(emission.path) if fix is not None else None
+        if fix is None or module is None:
             return finding
-        emission = self._best[_key(finding)][1]
-        return replace(finding, fixes=suggest(fix, emission.module, emission.hit.span, display(emission.module.path)))
+        return replace(finding, fixes=suggest(fix, module, emission.hit.span, display(emission.path)))
 
     def _place(self, emission: Emission) -> _Place | None:
-        if self._everywhere or emission.module.path in self._given:
-            return _Place(emission.module, emission.function, emission.hit.span)
+        if self._everywhere or emission.path in self._given:
+            return _Place(emission.path, emission.function, emission.hit.span)
         for site in emission.calls:
-            if site.module.path in self._given and site.function != "<module>":
-                return _Place(site.module, site.function, site.span)
+            if site.path in self._given and site.function != "<module>":
+                return _Place(site.path, site.function, site.span)
         return None
 
+    def _finding(self, emission: Emission, place: _Place) -> Finding:
+        rule = rules.load()[emission.hit.code]
+        root = self._span(emission.path, emission.hit.span)
+        return Finding(
+            code=rule.code,
+            rule=rule.name,
+            span=self._span(place.path, place.span),
+            function=place.function,
+            message=self._message(emission, rule, place),
+            advice=rule.advice,
+            effect=emission.effect,
+            severity=_severity(emission, rule),
+            cause=None if rule.cause is None else Cause(rule.cause),
+            confidence=_confidence(emission, rule),
+            modes=(("default", rule.modes.default), ("fullgraph", rule.modes.fullgraph)),
+            when=emission.when,
+            gb=_ids(emission, rule),
+            root=f"{root.path}:{root.line}",
+            via=_via(emission),
+        )
 
-def _key(finding: Finding) -> Key:
-    return (finding.code, finding.span.path, finding.span.line, finding.span.column)
+    def _message(self, emission: Emission, rule: Rule, place: _Place) -> str:
+        source = self._project.source(emission.path).source_of(emission.hit.span)
+        text = (emission.hit.message or rule.message).replace("{source}", source)
+        if (place.path, place.span) != (emission.path, emission.hit.span):
+            text += f" (in {emission.function}, {display(emission.path)}:{emission.hit.span[0]})"
+        return f"{text}; {emission.hit.note}" if emission.hit.note else text
+
+    def _span(self, path: str, where: ir.Span) -> Span:
+        """The IR's span with columns in code points."""
+        source = self._project.source(path)
+        line, column, end_line, end_column = where
+        return Span(
+            display(path), line, source.code_column(line, column), end_line, source.code_column(end_line, end_column)
+        )
 
 
-def _weight(finding: Finding) -> tuple[int, int, int]:
-    """Surest first, then a warning before a note, then the fewest conditions."""
-    conditions = len(finding.when.given) + (finding.when.training is not None) + (finding.when.dtype is not None)
-    return (finding.severity is not Severity.NOTE, finding.confidence.rank, -conditions)
+def _preferred(new: Emission, old: Emission) -> bool:
+    """Surest first, then a warning before a note, then the fewest conditions and calls; the rest makes it definite."""
+    weight, known = _weight(new), _weight(old)
+    if weight != known:
+        return weight > known
+    if len(new.calls) != len(old.calls):
+        return len(new.calls) < len(old.calls)
+    return new != old and repr(new) < repr(old)
 
 
-def _finding(emission: Emission, place: _Place, settings: Settings) -> Finding:
-    rule = rules.load()[emission.hit.code]
-    root = span(emission.module, emission.hit.span)
-    shown = span(place.module, place.span)
-    confidence = _confidence(emission, rule)
-    return Finding(
-        code=rule.code,
-        rule=rule.name,
-        span=shown,
-        function=place.function,
-        message=_message(emission, rule, place),
-        advice=rule.advice,
-        effect=emission.effect,
-        severity=_severity(emission, rule, settings, confidence),
-        cause=None if rule.cause is None else Cause(rule.cause),
-        confidence=confidence,
-        modes=(("default", rule.modes.default), ("fullgraph", rule.modes.fullgraph)),
-        when=emission.when,
-        gb=_ids(emission, rule),
-        root=f"{root.path}:{root.line}",
-        via=_via(emission),
-    )
+def _weight(emission: Emission) -> tuple[int, int, int]:
+    rule, when = rules.load()[emission.hit.code], emission.when
+    conditions = len(when.given) + (when.training is not None) + (when.dtype is not None)
+    return (_severity(emission, rule) is not Severity.NOTE, _confidence(emission, rule).rank, -conditions)
 
 
 def _confidence(emission: Emission, rule: Rule) -> Confidence:
@@ -122,21 +137,13 @@ def _confidence(emission: Emission, rule: Rule) -> Confidence:
     return min(levels, key=lambda level: level.rank)
 
 
-def _severity(emission: Emission, rule: Rule, settings: Settings, confidence: Confidence) -> Severity:
+def _severity(emission: Emission, rule: Rule) -> Severity:
     if emission.hit.note or rule.severity == "note":
         return Severity.NOTE
     breaks = emission.effect in (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME)
-    if confidence is Confidence.CERTAIN and settings.explicit_fullgraph and breaks:
+    if emission.demanded and breaks and _confidence(emission, rule) is Confidence.CERTAIN:
         return Severity.ERROR
     return Severity(rule.severity)
-
-
-def _message(emission: Emission, rule: Rule, place: _Place) -> str:
-    source = emission.module.source_of(emission.hit.span)
-    text = (emission.hit.message or rule.message).replace("{source}", source)
-    if place.span != emission.hit.span or place.module is not emission.module:
-        text += f" (in {emission.function}, {display(emission.module.path)}:{emission.hit.span[0]})"
-    return f"{text}; {emission.hit.note}" if emission.hit.note else text
 
 
 def _ids(emission: Emission, rule: Rule) -> tuple[str, ...]:
@@ -147,14 +154,6 @@ def _ids(emission: Emission, rule: Rule) -> tuple[str, ...]:
 def _via(emission: Emission) -> tuple[str, ...]:
     callers = [site.function for site in reversed(emission.calls) if site.function != "<module>"]
     return (*callers, emission.function)
-
-
-def span(module: Module, where: ir.Span) -> Span:
-    """The IR's span with columns in code points."""
-    line, column, end_line, end_column = where
-    return Span(
-        display(module.path), line, module.code_column(line, column), end_line, module.code_column(end_line, end_column)
-    )
 
 
 def syntax_finding(path: str, problem: SyntaxProblem) -> Finding:

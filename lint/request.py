@@ -21,3 +21,5 @@ class CheckRequest:
     remarks: tuple[str, ...] = ()
     """Remarks made while the request was put together; the report repeats them, its own after them."""
     use_cache: bool = True
+    jobs: int | None = None
+    """How many processes to use at most; None: one a core, where there is enough to do."""

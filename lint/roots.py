@@ -4,7 +4,7 @@ assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import click
 
@@ -13,9 +13,9 @@ from .interpret import calls, objects
 from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Frame, Settings
 from .interpret.statements import run
-from .interpret.usage import dotted, expressions_of
+from .interpret.usage import dotted
 from .ir import Node
-from .project import ClassSymbol, FunctionSymbol, Module, all_statements
+from .symbols import ClassSymbol, FunctionSymbol, Module, all_statements, expressions_of
 from .values import Bound, Compiled, Const, Function, Instance, Value
 
 LOGGING_SETS = {
@@ -24,24 +24,18 @@ LOGGING_SETS = {
 }
 
 
-def find(analysis: Analysis, modules: Iterable[Module]) -> list[Frame]:
-    """Register every entry in `modules`; gives the frames that ran the code around them."""
-    frames: list[Frame] = []
-    for module in modules:
-        if b"compile" not in module.source and b"_dynamo" not in module.source:
-            continue
-        outside = analysis.module_frame(module)
-        for symbol in module.symbols():
-            if symbol.decorators:
-                calls.decorated(outside, symbol, None)
-        run(outside, module.body)
-        frames.append(outside)
-        frames.extend(_undriven(analysis, module))
-    return frames
+def around(analysis: Analysis, module: Module) -> Frame:
+    """Run the module's own statements, which register what they compile; gives the frame that ran them."""
+    outside = analysis.module_frame(module)
+    for symbol in module.symbols():
+        if symbol.decorators:
+            calls.decorated(outside, symbol, None)
+    run(outside, module.body)
+    return outside
 
 
-def _undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
-    """Functions that compile something and that nothing at module level calls."""
+def undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
+    """The frames of functions that compile something and that no module's own statements call."""
     for symbol in module.symbols():
         if symbol in analysis.driven or not _mentions_compile(symbol):
             continue
@@ -64,14 +58,13 @@ def _mentions_compile(symbol: FunctionSymbol) -> bool:
     )
 
 
-def assume(analysis: Analysis, modules: Iterable[Module], how: AssumeCompiled) -> None:
-    """Register every `nn.Module.forward`, or with `all` every function, as an entry."""
-    for module in modules:
-        for symbol in module.symbols():
-            owner = symbol.owner
-            is_forward = symbol.name == "forward" and owner is not None and objects.is_module(analysis, owner)
-            if is_forward or how is AssumeCompiled.ALL:
-                _register(analysis, symbol, "assumed")
+def assume(analysis: Analysis, module: Module, how: AssumeCompiled) -> None:
+    """Register every `nn.Module.forward` of a module, or with `all` every function, as an entry."""
+    for symbol in module.symbols():
+        owner = symbol.owner
+        is_forward = symbol.name == "forward" and owner is not None and objects.is_module(analysis, owner)
+        if is_forward or how is AssumeCompiled.ALL:
+            _register(analysis, symbol, "assumed")
 
 
 def named(analysis: Analysis, entry: EntryPoint) -> None:

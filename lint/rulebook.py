@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from fullgraph.rules.model import Match, Rule
 
+from .emission import Hit
 from .facts import Attribute, Call, Fact
 from .findings import Confidence, Effect
-from .interpret.frame import Frame, Hit, Settings
+from .interpret.frame import Frame, Settings
 from .torch_api import TorchApi
 from .values import (
     NONE,

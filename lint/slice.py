@@ -13,7 +13,7 @@ import libcst as cst
 
 from .findings import Edit
 from .ir import Span
-from .project import Module
+from .symbols import Module
 
 Path = tuple[tuple[str, int], ...]
 """`(field, index)` steps from a function to one of its statements."""

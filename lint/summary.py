@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .cache import SummaryCache
 from .ir import Block, lower
@@ -15,13 +16,11 @@ RECURSION_LIMIT = 20_000
 """Deep enough for generated code; Python's own parser gives up before this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxProblem:
+class SyntaxProblem(Struct, frozen=True):
     """Why a file has no summary, and where."""
 
     message: str

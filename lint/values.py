@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 if TYPE_CHECKING:
-    from .project import ClassSymbol, FunctionSymbol, Module
+    from .symbols import ClassSymbol, FunctionSymbol, Module
 
 
 class Unknown(Struct, frozen=True):

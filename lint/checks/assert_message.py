@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from fullgraph.rules.model import Rule
 
+from ..emission import Hit
 from ..facts import Branch, Fact
 from ..findings import Confidence
-from ..interpret.frame import Frame, Hit
+from ..interpret.frame import Frame
 from ..values import NONE, Const, Tensor, known
 
 FACTS = (Branch,)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from fullgraph.rules.model import Rule
 
+from ..emission import Hit
 from ..facts import Call, Fact
 from ..findings import Confidence
 from ..interpret import objects
-from ..interpret.frame import Frame, Hit
+from ..interpret.frame import Frame
 from ..values import Class
 
 FACTS = (Call,)

@@ -10,7 +10,7 @@ from typing import cast
 
 from ..findings import Fix
 from ..ir import Span
-from ..project import Module
+from ..symbols import Module
 
 
 def suggest(name: str, module: Module, span: Span, path: str) -> tuple[Fix, ...]:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from ..emission import Emission, Hit
 from ..facts import Fact
 from ..findings import Effect
 from ..ir import Span
-from ..project import ClassSymbol, FunctionSymbol, Module, Project
+from ..project import Project
+from ..symbols import ClassSymbol, FunctionSymbol, Module
 from ..torch_api import TorchApi
 from ..values import Arguments, Compiled, Instance, Value
-from .frame import Emission, Frame, Hit, Settings
+from .frame import Frame, Settings
 
 MAX_DEPTH = 40
 """Calls followed into each other; deeper ones answer with their annotation."""
@@ -53,6 +55,8 @@ class Analysis:
     effect_of: Callable[[str], Effect]
     classes: frozenset[str] = frozenset()
     """External classes that rules speak of, `datetime.date` say."""
+    environment: frozenset[str] = frozenset()
+    """Environment variables that the project sets."""
     memo: dict[object, CallResult] = field(default_factory=dict)
     attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
@@ -62,13 +66,16 @@ class Analysis:
     tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)
     notes: dict[str, frozenset[str]] = field(default_factory=dict)
     """What checks worked out about the whole project, by a name of theirs."""
-    calls_seen: int = 0
-    """How many calls of compiled code were met so far."""
+    touched: int = 0
+    """How often compiled code was made or called so far."""
+    cut: int = 0
+    """How often a call was not followed because it would have gone in a circle, or too deep."""
     driven: set[FunctionSymbol] = field(default_factory=set)
     """Functions interpreted as callers of compiled code."""
 
     def enter(self, compiled: Compiled, how: str, module: Module, span: Span) -> EntryRecord:
         """Register an entry; the first place it was met names it."""
+        self.touched += 1
         return self.entries.setdefault(compiled, EntryRecord(compiled, how, module, span))
 
     def remember(self, key: object, value: Value) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..emission import Emission, Site
 from ..facts import DisabledCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
-from ..project import FunctionSymbol
+from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
     UNKNOWN,
@@ -37,7 +38,7 @@ from ..values import (
 )
 from . import external, hints, methods, objects, region
 from .analysis import MAX_DEPTH, Analysis, CallResult
-from .frame import Emission, Frame, Site
+from .frame import Frame
 
 
 def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarded: bool = False) -> Value:
@@ -89,17 +90,23 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     if env is None:
         return UNKNOWN
     if symbol in analysis.functions_active or frame.depth > MAX_DEPTH:
+        analysis.cut += 1
         return returned(analysis, symbol)
     traced = frame.traced or frame.calls_traced
     key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
-    result = analysis.memo.get(key)
-    if result is None:
-        seen = analysis.calls_seen
+    result = analysis.memo.get(key) or (analysis.cut and analysis.memo.get(_here(analysis, key)))
+    if not result:
+        touched, cut = analysis.touched, analysis.cut
         result = _interpret(frame, function, env, traced)
-        if analysis.calls_seen == seen:  # a function that calls compiled code is followed at each of its own calls
-            analysis.memo[key] = result
-    frame.absorb(result.emissions, Site(frame.module, frame.qualname, span))
+        if analysis.touched == touched:  # a function that calls compiled code is followed at each of its own calls
+            analysis.memo[key if analysis.cut == cut else _here(analysis, key)] = result
+    frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
+
+
+def _here(analysis: Analysis, key: object) -> object:
+    """The key of a result that was cut short: it holds only where the same functions are being interpreted."""
+    return (key, frozenset(analysis.functions_active))
 
 
 def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> CallResult:
@@ -293,7 +300,7 @@ def construct(frame: Frame, instance: Instance, span: Span | None = None) -> Non
     finally:
         analysis.functions_active.pop()
     if span is not None:
-        frame.absorb(callee.emissions, Site(frame.module, frame.qualname, span))
+        frame.absorb(callee.emissions, Site(frame.module.path, frame.qualname, span))
 
 
 def _call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Arguments) -> Value:
@@ -351,7 +358,7 @@ def _call_shallow(outside: Frame, frame: Frame, span: Span, callee: Disabled, ar
         statements.run(inner, symbol.body)
     finally:
         frame.analysis.functions_active.pop()
-    frame.absorb(inner.emissions, Site(frame.module, frame.qualname, span))
+    frame.absorb(inner.emissions, Site(frame.module.path, frame.qualname, span))
     return result_of(inner, symbol)
 
 

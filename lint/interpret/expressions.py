@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..facts import Branch, Index
 from ..ir import Node
-from ..project import FunctionSymbol
+from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
     SIZE,

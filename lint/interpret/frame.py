@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..emission import Emission, Hit, Site
 from ..facts import Fact
 from ..findings import Confidence, Effect, When
 from ..ir import Span
-from ..project import FunctionSymbol, Module
+from ..symbols import FunctionSymbol, Module
 from ..values import Value
 
 if TYPE_CHECKING:
@@ -39,61 +40,6 @@ class Settings(Struct, frozen=True):
 
     def flag(self, name: str) -> bool:
         return f"{name}=True" in self.flags
-
-
-class Site(Struct, frozen=True):
-    """A call on the way from the entry to a line."""
-
-    module: Module
-    function: str
-    span: Span
-
-
-class Hit(Struct, frozen=True):
-    """A rule's answer to a fact."""
-
-    code: str
-    span: Span
-    confidence: Confidence
-    message: str = ""
-    """What to say instead of the rule's own message."""
-    gb: tuple[str, ...] | None = None
-    note: str = ""
-    """Why this is only a note, empty where it is not."""
-    wrapped_by: str = ""
-    """The id of the break that Dynamo reports around this one, in a loop or an unknown context."""
-
-
-class Emission(Struct, frozen=True):
-    """A hit, with where and under which conditions it holds; `calls` leads back to the entry, innermost call first."""
-
-    hit: Hit
-    effect: Effect
-    module: Module
-    function: str
-    when: When
-    calls: tuple[Site, ...] = ()
-    doubtful: bool = False
-    """Stands, or is called, in a branch that an unknown Python value decides."""
-    conditional: bool = False
-    """Stands, or is called, in any branch that may not be taken."""
-
-    def through(self, site: Site, caller: Frame) -> Emission:
-        """The same, seen from the function that makes the call at `site`."""
-        return replace(
-            self,
-            calls=(*self.calls, site),
-            when=both(caller.when, self.when),
-            doubtful=self.doubtful or caller.doubts > 0,
-            conditional=self.conditional or caller.conditions > 0,
-        )
-
-
-def both(outer: When, inner: When) -> When:
-    """The conditions of a callee's line and of the call that leads to it."""
-    training = inner.training if outer.training is None else outer.training
-    given = tuple(dict.fromkeys(outer.given + inner.given))
-    return When(training, given, outer.dtype or inner.dtype)
 
 
 @dataclass(eq=False)
@@ -184,9 +130,10 @@ class Frame:
             Emission(
                 hit,
                 effect,
-                self.module,
+                self.module.path,
                 self.qualname,
                 self.when,
+                self.settings.explicit_fullgraph,
                 doubtful=self.doubts > 0,
                 conditional=self.conditions > 0,
             )
@@ -213,7 +160,15 @@ class Frame:
     def absorb(self, emissions: Iterable[Emission], site: Site) -> None:
         """Take over what a callee met; a break in it is a break of this frame at the call."""
         for emission in emissions:
-            self.emissions.append(emission.through(site, self))
+            self.emissions.append(
+                replace(
+                    emission,
+                    calls=(*emission.calls, site),
+                    when=both(self.when, emission.when),
+                    doubtful=emission.doubtful or self.doubts > 0,
+                    conditional=emission.conditional or self.conditions > 0,
+                )
+            )
             if self._broke(emission):
                 self._lose(emission.hit)
 
@@ -250,3 +205,10 @@ class Frame:
             eager=self.eager,
             is_comprehension=True,
         )
+
+
+def both(outer: When, inner: When) -> When:
+    """The conditions of a callee's line and of the call that leads to it."""
+    training = inner.training if outer.training is None else outer.training
+    given = tuple(dict.fromkeys(outer.given + inner.given))
+    return When(training, given, outer.dtype or inner.dtype)

@@ -6,7 +6,7 @@ import ast
 from functools import reduce
 
 from ..ir import Node, lower
-from ..project import Module
+from ..symbols import Module
 from ..values import (
     NONE,
     SIZES,

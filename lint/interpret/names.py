@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..facts import GlobalRead
 from ..ir import Node
-from ..project import Module
+from ..symbols import Module
 from ..values import (
     UNKNOWN,
     Class,

@@ -6,7 +6,7 @@ import sys
 
 from ..facts import Attribute
 from ..ir import Node, Span
-from ..project import ClassSymbol, FunctionSymbol
+from ..symbols import ClassSymbol, FunctionSymbol
 from ..values import (
     NONE,
     SIZE,

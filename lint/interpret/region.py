@@ -71,7 +71,6 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     if not frame.traced and not frame.eager:
         record = frame.analysis.enter(compiled, "call", frame.module, span)
         record.calls.append(SeenCall(arguments, _repeated(frame)))
-        frame.analysis.calls_seen += 1
     return calls.call(frame, span, known(compiled.target), arguments)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..facts import Branch, Definition, Enter, Return, Setting, Store
 from ..ir import Block, Node
-from ..project import ClassSymbol, FunctionSymbol
+from ..symbols import ClassSymbol, FunctionSymbol
 from ..values import (
     NONE,
     UNKNOWN,

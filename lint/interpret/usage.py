@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import Node
-from ..project import FunctionSymbol, Module, all_statements
+from ..symbols import FunctionSymbol, Module, all_statements, expressions_of
 from ..values import External, Value
-from ..vocabulary import words
 from . import names
 from .analysis import Analysis
 
-STATEMENTS = words(
-    """
-    annassign assert assign augassign break class continue def delete expr for global if import importfrom match
-    nonlocal pass raise return try while with
-    """
-)
 TENSOR_ATTRIBUTES = {"shape", "ndim", "T", "mT", "requires_grad", "is_cuda", "device", "dtype"}
 
 
@@ -74,26 +67,3 @@ def dotted(analysis: Analysis, module: Module, node: Node) -> str | None:
             base = dotted(analysis, module, node[2])
             return None if base is None else analysis.api.canonical(f"{base}.{node[3]}")
     return None
-
-
-def expressions_of(node: Node) -> Iterator[Node]:
-    """Every expression node in a statement itself; the statements in its blocks come on their own.
-
-    Functions and classes are the exception, since nobody walks their statements: theirs are included.
-    """
-    into_blocks = node[0] in ("def", "class")
-    stack: list[object] = list(node[2:])
-    while stack:
-        item = stack.pop()
-        if not isinstance(item, tuple) or not item:
-            continue
-        if isinstance(item[0], str) and len(item) > 1 and _is_span(item[1]):
-            if item[0] in STATEMENTS and not into_blocks:
-                continue
-            yield item
-        stack.extend(part for part in item if isinstance(part, tuple))
-
-
-def _is_span(value: object) -> bool:
-    """Tells a node from a keyword argument's `(name, value)`, which is a pair of the same shape."""
-    return isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], int)

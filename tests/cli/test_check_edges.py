@@ -130,7 +130,7 @@ def test_findings_set_the_exit_code_and_notes_do_not(
         (["--target-torch", "new"], "target torch 'new' is not a version such as 2.13"),
         (["--config", "none.toml"], "none.toml: cannot read it: No such file or directory"),
         (["--mode", "max"], "Invalid value for '--mode': 'max' is not one of 'default', 'fullgraph'."),
-        (["--bogus"], "No such option '--bogus'."),
+        (["--whatever"], "No such option '--whatever'."),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(

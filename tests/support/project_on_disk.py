@@ -30,11 +30,13 @@ class ProjectOnDisk:
         assume: AssumeCompiled = AssumeCompiled.AUTO,
         mode: Mode | None = None,
         min_confidence: Confidence = Confidence.LIKELY,
+        use_cache: bool = False,
+        jobs: int = 1,
     ) -> CheckReport:
         files = [self.root / name for name in names] or sorted(self.root.rglob("*.py"))
         points = tuple(EntryPoint(self.root / entry.split("::")[0], entry.split("::")[1]) for entry in entries)
         config = Config(root=self.root, entry=points, assume_compiled=assume, mode=mode, min_confidence=min_confidence)
-        return check(CheckRequest(tuple(files), config, use_cache=False))
+        return check(CheckRequest(tuple(files), config, use_cache=use_cache, jobs=jobs))
 
 
 def lines(report: CheckReport) -> list[tuple[str, str, int]]:

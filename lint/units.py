@@ -1,0 +1,80 @@
+"""The parts of a check that can be done one by one, in any order and in any process: a task in, its `Result` out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fullgraph import rules
+
+from . import entries, roots, torch_api
+from .config import AssumeCompiled, Config, EntryPoint, Mode
+from .emission import Emission
+from .findings import Entry
+from .interpret import calls
+from .interpret.analysis import Analysis, EntryRecord
+from .project import Project
+from .results import Kind, Result, Task, entry_order
+from .rulebook import RuleBook
+
+FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
+
+
+class Units:
+    """Does tasks, with what all of them share."""
+
+    def __init__(self, project: Project, config: Config, environment: frozenset[str]) -> None:
+        api = torch_api.load()
+        book = RuleBook(rules.load(), api)
+        self._project = project
+        self._fullgraph = FULLGRAPH[config.mode]
+        self._analysis = Analysis(
+            project, api, book.judge, book.effects.__getitem__, book.classes, environment=environment
+        )
+
+    def assumed(self, task: Task) -> Result:
+        """The file's functions are compiled, as far as the task says so."""
+        module = self._project.load(task.path)
+        self._analysis.entries = {}
+        if module is not None and task.kind is not Kind.PARSE:
+            roots.assume(self._analysis, module, AssumeCompiled(task.kind.value))
+        return self._explored()
+
+    def found(self, paths: Iterable[str], named: Iterable[EntryPoint]) -> tuple[dict[str, Result], Result]:
+        """What the files' own code compiles: what each brings up by itself, and what all the entries do together.
+
+        Raises click.UsageError for a named entry that does not exist.
+        """
+        analysis = self._analysis
+        analysis.entries = {}
+        for entry in named:
+            roots.named(analysis, entry)
+        modules = [module for path in paths if (module := self._project.load(path)) is not None]
+        emissions: dict[str, list[Emission]] = {module.path: [] for module in modules}
+        active: set[str] = set()
+        for step in (lambda module: [roots.around(analysis, module)], lambda module: roots.undriven(analysis, module)):
+            for module in modules:
+                touched = analysis.touched
+                for frame in step(module):
+                    emissions[module.path] += frame.emissions
+                if analysis.touched > touched:
+                    active.add(module.path)
+        alone = {path: Result(tuple(items), active=path in active) for path, items in emissions.items()}
+        return alone, self._explored()
+
+    def _explored(self) -> Result:
+        """Follow the entries registered."""
+        emissions: dict[Emission, None] = {}
+        records = list(self._analysis.entries.values())
+        for record in records:
+            settings = roots.settings_of(self._analysis, record, self._fullgraph)
+            emissions.update(dict.fromkeys(entries.explore(self._analysis, record, settings)))
+        return Result(tuple(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
+
+    def _entries(self, records: Iterable[EntryRecord]) -> Iterator[Entry]:
+        for record in records:
+            target = calls.target_of(self._analysis, record.compiled.target)
+            if target is None:
+                yield Entry(record.module.path, record.module.source_of(record.span), record.how)
+            else:
+                symbol = target[0].symbol
+                yield Entry(symbol.module.path, symbol.qualname, record.how)
