@@ -3,43 +3,107 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fullgraph.jit.targets import STAGES
-from fullgraph.lint.config import Mode
+from fullgraph.jit.targets import STAGES, VARIATIONS, FailOn
+from fullgraph.lint.config import Mode, load
 from fullgraph.lint.findings import Confidence
+from fullgraph.rules import load as load_rules
 
 from .check import build_request
+
+if TYPE_CHECKING:
+    from fullgraph.jit.events import Observation
 
 BACKENDS = ("mlir", "eager", "aot_eager", "inductor")
 FULLGRAPH = {None: None, "default": False, "fullgraph": True}
 DYNAMIC = {"auto": None, "true": True, "false": False}
+ARGUMENTS = "fullgraph.arguments"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+class WithArguments(click.Command):
+    """A command for which `--` begins the arguments of somebody else."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = args[: args.index("--")] if "--" in args else args
+        ctx.meta[ARGUMENTS] = tuple(args[len(own) + 1 :])
+        return super().parse_args(ctx, own)
+
+
+def one_mode(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    """Refuse --train together with --eval."""
+    if value and any(context.params.get(name) for name in ("train", "evaluate")):
+        raise click.UsageError("--train and --eval exclude each other; leave both out to have both modes looked at")
+    return value
+
+
+@click.command(
+    cls=WithArguments,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="[OPTIONS]",
+)
+@click.argument("targets", nargs=-1, metavar="[TARGET]... [-- ARGUMENT...]")
+@click.option("-m", "modules", multiple=True, metavar="MODULE", help="Run this module as `python -m` does. Repeatable.")
 @click.option(
     "--input",
     "inputs",
     multiple=True,
-    metavar="INPUT",
-    help="An argument for each PATH::QUALNAME, in order: 'f32[8,64]', 'i64[2,16]<1000', 'bool[3]', a Python "
-    "literal, or a list, tuple or dict of these. Integers are below 10 if no bound is given.",
+    metavar="[NAME=]INPUT",
+    help="An argument for each function or module, in order or by name: 'f32[8,64]', 'i64[2,16]<1000', 'bool[3]', a "
+    "Python literal, or a list, tuple or dict of these; integers are below 10 if no bound is given. Or "
+    "PATH::FUNCTION or package.module:function, which returns all of them. What is not given is taken from defaults, "
+    "annotations and docstrings, and the output says so.",
 )
-@click.option("--train/--eval", "training", default=False, help="Put modules in this mode (default: eval).")
+@click.option(
+    "--init", metavar="ARGUMENTS", help="Make modules with these: 'dim=64, depth=2', in the language of --input."
+)
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KINDS",
+    help=f"Call again with other values and say what recompiles and why: {', '.join(VARIATIONS)}; with commas.",
+)
+@click.option("--train", is_flag=True, callback=one_mode, help="Put modules in training mode.")
+@click.option(
+    "--eval",
+    "evaluate",
+    is_flag=True,
+    callback=one_mode,
+    help="Put modules in evaluation mode. Without either: evaluation, and training too where findings hold only there.",
+)
+@click.option(
+    "--fake", is_flag=True, help="Make and trace modules without numbers, memory or GPU: graph breaks, nothing else."
+)
+@click.option("--device", metavar="cpu|cuda", help="Where to put modules and inputs; with --fake it needs no GPU.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Force it; otherwise mlir where none is named.")
 @click.option(
     "--mode", type=click.Choice([mode.value for mode in Mode]), help="Compile in this mode whatever the call says."
 )
 @click.option("--dynamic", type=click.Choice(tuple(DYNAMIC)), default="auto", help="Force torch.compile's `dynamic`.")
 @click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run so many at a time."
+)
+@click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=300.0, show_default=True, metavar="SECONDS"
 )
 @click.option(
     "--memory-mb", type=click.IntRange(min=1), metavar="N", help="Limit the memory that a target may allocate."
+)
+@click.option(
+    "--max-calls", type=click.IntRange(min=1), metavar="N", help="End a target after N calls of compiled functions."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([what.value for what in FailOn]),
+    default="any",
+    show_default=True,
+    help="What makes the exit code 1: a confirmed finding, an unpredicted break, repeated recompiles, or any of these.",
 )
 @click.option(
     "--show-ir", type=click.Choice(STAGES), help="Show the IR of every graph at this stage of the MLIR backend."
@@ -52,13 +116,23 @@ DYNAMIC = {"auto": None, "true": True, "false": False}
     "--min-confidence", type=click.Choice([level.value for level in Confidence]), help="Leave out what is less sure."
 )
 @click.option("--notes", is_flag=True, help="Show notes too; they never change the exit code.")
+@click.option("--first-party", multiple=True, metavar="NAME|PATH", help="Count this package as yours too. Repeatable.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
+@click.pass_context
 def verify(
+    context: click.Context,
+    /,
     targets: tuple[str, ...],
+    modules: tuple[str, ...],
+    vary: tuple[str, ...],
+    train: bool,
+    evaluate: bool,
     mode: str | None,
     dynamic: str,
+    jobs: int,
     timeout: float,
+    fail_on: str,
     notes: bool,
     output_format: str,
     config_file: Path | None,
@@ -66,8 +140,10 @@ def verify(
 ) -> int:
     """Compile each TARGET and say which findings Dynamo confirms, and what it did that nobody predicted.
 
-    TARGET is a script, run as __main__, or PATH::QUALNAME: a function, or a torch.nn.Module class or instance, compiled
-    and called once. Each runs in a process of its own.
+    TARGET is a script, run as __main__; PATH::QUALNAME or package.module:name, a function, or a torch.nn.Module class
+    or instance, compiled and called, or NAME() for what a function returns; a pytest test, such as
+    test_net.py::test_forward; or a name from [tool.fullgraph.targets], all of which are run if there is no TARGET. What
+    follows `--` goes to scripts, modules and pytest. Each target runs in a process of its own.
 
     Exit codes: 0 nothing broke, 1 breaks or repeated recompiles, 2 wrong usage or a target that did not run to its end
     or compiled nothing.
@@ -76,18 +152,41 @@ def verify(
     from fullgraph.jit import emit_json, emit_text, session
     from fullgraph.jit.inputs import InputError
     from fullgraph.jit.isolate import ServerError
-    from fullgraph.jit.targets import Settings, TargetError, parse_target
+    from fullgraph.jit.plan import plans
+    from fullgraph.jit.targets import Settings, TargetError
     from fullgraph.jit.verify import exit_code
 
-    checked = {name: options.pop(name) for name in ("select", "ignore", "min_confidence")}
-    settings = Settings(fullgraph=FULLGRAPH[mode], dynamic=DYNAMIC[dynamic], timeout_s=timeout, **options)
+    checked = {name: options.pop(name) for name in ("select", "ignore", "min_confidence", "first_party")}
+    settings = Settings(
+        fullgraph=FULLGRAPH[mode],
+        dynamic=DYNAMIC[dynamic],
+        timeout_s=timeout,
+        training=train if train or evaluate else None,
+        vary=tuple(kind.strip() for item in vary for kind in item.split(",") if kind.strip()),
+        **options,
+    )
     try:
-        parsed = [parse_target(text) for text in targets]
-        paths = tuple(target.path for target in parsed)
-        request = build_request(paths, config_file, use_cache=True, mode=mode, **checked)
-        reports = session.reports(parsed, settings, request)
+        config = load((), frozenset(load_rules()), config_file)
+        planned = plans(targets, modules, context.meta[ARGUMENTS], settings, config)
+        paths = tuple(plan.target.path for plan in planned)
+        named = {target.name for target in config.targets}
+        own_file = config.source if any(plan.target.text in named for plan in planned) else None
+        request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
+        reports = session.reports(planned, request, jobs, watched)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
-    text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width)
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
-    return exit_code(reports)
+    return exit_code(reports, FailOn(fail_on))
+
+
+def watched(seen: Iterator[Observation], count: int) -> Iterable[Observation]:
+    """Show on stderr how many targets are done, if somebody looks."""
+    if not sys.stderr.isatty():
+        yield from seen
+        return
+    with click.progressbar(
+        seen, count, "verifying", file=sys.stderr, item_show_func=lambda item: item and item.target
+    ) as bar:
+        yield from bar

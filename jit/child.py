@@ -1,6 +1,6 @@
-"""The server process: imports torch once, then forks a child for every job that it is sent and tells how it ended.
+"""The server process: imports torch once, then becomes the supervisor that forks a child for every job.
 
-The child writes its events to the job's file. What the program prints, however much, goes to a pipe whose end is kept.
+The child runs the program under observation and writes its events to the job's file.
 """
 
 from __future__ import annotations
@@ -8,29 +8,27 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import importlib.metadata
+import importlib.util
 import os
 import resource
-import select
-import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from .events import End, Event, encode
+from .events import End, Event, Remark, encode
+from .measured import remark
+from .supervise import Request, supervise
 from .targets import Job, TargetError
 from .worker import unavailable
 
 if TYPE_CHECKING:
     from .capture import Paths
 
-KEPT_OUTPUT = 4000
-"""Bytes."""
-POLL_S = 0.02
 WARM = (
     "fullgraph.jit.lower.decompositions",
     "fullgraph.jit.lower.plan",
@@ -45,7 +43,6 @@ WARM = (
     "torch.fx.experimental.validator",
 )
 """What a first compilation imports: here once, rather than in every child."""
-OLDEST = (2, 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,108 +55,38 @@ class Ready:
     """Why the MLIR backend is not available."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One job; events are appended to the file, scratch is a folder for caches."""
-
-    job: Job
-    events: Path
-    scratch: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a child ended: the status as `os.waitpid` gives it, and the last that the program printed."""
-
-    status: int
-    timed_out: bool
-    output: str
-
-
 def serve(descriptor: int) -> None:
-    """Take jobs from that end of a `multiprocessing.Pipe` until the other end closes."""
+    """Prepare, say so, and work until the other side hangs up."""
     connection = Connection(descriptor)
-    ready = _prepare()
-    connection.send(ready)
-    if ready.problem:
-        return
+    connection.send(_prepare())
     gc.collect()
     gc.freeze()
-    with contextlib.suppress(EOFError):
-        while True:
-            request: Request = connection.recv()
-            connection.send(_supervised(request, connection))
+    supervise(connection, _become_program)
 
 
 def _prepare() -> Ready:
     import torch
 
     version = str(torch.__version__)
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        return Ready(version, f"torch {version} is too old to be observed; pip install 'torch>={oldest}'")
-    for name in ("fullgraph.jit.capture", "fullgraph.jit.backend", "fullgraph.jit.program"):
-        importlib.import_module(name)
+    try:
+        for name in ("capture", "backend", "program", "counting"):
+            importlib.import_module(f"fullgraph.jit.{name}")
+    except (ImportError, AttributeError) as error:
+        return Ready(version, f"{error}; {remark(version) or 'is the installation of torch whole?'}")
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     return Ready(version, no_mlir=unavailable())
 
 
-def _supervised(request: Request, connection: Connection) -> Ended:
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        os.close(connection.fileno())
-        _become_program(request, write_end)
-    os.close(write_end)
-    deadline = time.monotonic() + request.job.settings.timeout_s
-    output, timed_out, watched = b"", False, {read_end, connection.fileno()}
-    while True:
-        readable, _, _ = select.select(watched, [], [], POLL_S)
-        if connection.fileno() in readable:
-            # Nothing is due from that side: it has gone, and nobody wants the answer any more.
-            _kill(child)
-            os.waitpid(child, 0)
-            sys.exit()
-        if read_end in readable:
-            data = os.read(read_end, 1 << 16)
-            output = (output + data)[-KEPT_OUTPUT:]
-            if not data:
-                watched.discard(read_end)
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        if not timed_out and time.monotonic() > deadline:
-            timed_out = True
-            _kill(child)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.set_blocking(read_end, False)
-    with contextlib.suppress(BlockingIOError):
-        while data := os.read(read_end, 1 << 16):
-            output = (output + data)[-KEPT_OUTPUT:]
-    os.close(read_end)
-    return Ended(status, timed_out, output.decode(errors="replace"))
-
-
-def _kill(child: int) -> None:
-    """End the child and all that it started in its process group."""
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:  # it has not come to open a group of its own yet
-        os.kill(child, signal.SIGKILL)
-
-
-def _become_program(request: Request, output: int) -> NoReturn:
+def _become_program(request: Request, output: int, errors: int) -> None:
     """In the child: run the program with its output and limits apart, and never return."""
     job = request.job
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for descriptor in (1, 2):
-        os.dup2(output, descriptor)
-    os.close(output)
+    for descriptor, pipe in ((1, output), (2, errors)):
+        os.dup2(pipe, descriptor)
+        os.close(pipe)
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=str(request.scratch / "inductor"), TRITON_CACHE_DIR=str(request.scratch / "triton")
     )
@@ -189,19 +116,51 @@ def _writer(file: Path, own: int) -> Callable[[Event], None]:
 
 
 def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
-    from . import backend, capture, program
+    from . import backend, capture, counting, program
+    from .run_test import TestFailed
 
-    paths = capture.Paths(Path.cwd(), job.roots)
-    with backend.overridden(job.settings, emit), capture.observe(emit, paths):
+    if unmeasured := remark(importlib.metadata.version("torch")):
+        emit(Remark(unmeasured))
+    paths = capture.Paths(Path.cwd(), job.roots, tuple(_folders(job.first_party)))
+    settings = replace(job.settings, backend="eager") if job.settings.fake else job.settings
+    with (
+        backend.overridden(settings, emit),
+        capture.observe(emit, paths),
+        counting.limited(settings.max_calls) as calls,
+    ):
         try:
-            program.run(job)
-        except TargetError as error:
+            program.run(job, emit)
+        except (TargetError, TestFailed) as error:
             return str(error)
-        except SystemExit as error:
-            return None if error.code in (None, 0) else f"exit code {error.code}"
         except BaseException as error:
-            return _described(error, paths)
+            if calls.stopped:
+                emit(Remark(f"stopped after {calls.limit} calls of compiled functions, as --max-calls says"))
+                return None
+            return _ending(error, paths)
     return None
+
+
+def _folders(first_party: tuple[str, ...]) -> Iterator[Path]:
+    """Where the packages named, or paths, lie."""
+    for item in first_party:
+        if Path(item).is_absolute():
+            yield Path(item)
+            continue
+        top, *inner = item.split(".")
+        if spec := importlib.util.find_spec(top):
+            folders = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
+            yield from (Path(folder, *inner) for folder in folders)
+
+
+def _ending(error: BaseException, paths: Paths) -> str | None:
+    """What the error means for the program; what Python would print about it is printed."""
+    if isinstance(error, SystemExit):
+        if error.code in (None, 0):
+            return None
+        return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {error.code}"
+    with contextlib.suppress(Exception):  # the program may have closed its stderr, or put something else there
+        traceback.print_exception(error)
+    return _described(error, paths)
 
 
 def _described(error: BaseException, paths: Paths) -> str:

@@ -1,4 +1,5 @@
-"""The little language of `--input`: `f32[8,64]`, `i64[2,16]<1000`, `bool[3]`, Python literals; lists, tuples and dicts.
+"""The little language of `--input` and `--init`: `f32[8,64]`, `i64[2,16]<1000`, `bool[3]`, Python literals; lists,
+tuples and dicts; `name=` before any of them; or the name of a function that makes all inputs.
 
 Parsing needs no torch; `build` makes the tensors.
 """
@@ -30,7 +31,7 @@ BELOW = 10
 
 
 class InputError(ValueError):
-    """An `--input` that cannot be understood; the text shows where."""
+    """An `--input` or `--init` that cannot be understood; the text shows where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,21 @@ class TensorSpec:
 Value: TypeAlias = "TensorSpec | list[Value] | tuple[Value, ...] | dict[Any, Value] | int | float | str | bytes | None"
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument, by its position if it has no name."""
+
+    name: str | None
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """`PATH::QUALNAME` or `package.module:name`: a function whose result is all arguments."""
+
+    reference: str
+
+
 class Token(NamedTuple):
     kind: str
     text: str
@@ -53,21 +69,32 @@ class Token(NamedTuple):
 
 TOKEN = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>-?(?:\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?))"
-    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<mark>[\[\](){},:<]))"
+    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<mark>[\[\](){},:<=]))"
 )
 CONSTANTS: dict[str, bool | None] = {"None": None, "True": True, "False": False}
 
 
-def parse(text: str) -> Value:
+FACTORY = re.compile(r"[^\s'\"\[\](){}=]+::[A-Za-z_][\w.]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def parse(text: str) -> Argument | Factory:
     """Understand one `--input`."""
-    return _Parser(text).parse()
+    if FACTORY.fullmatch(text.strip()):
+        return Factory(text.strip())
+    return _Parser(text, "--input").argument()
+
+
+def parse_all(text: str) -> tuple[Argument, ...]:
+    """Understand an `--init`."""
+    return _Parser(text, "--init").arguments()
 
 
 class _Parser:
     """Recursive descent over the tokens of one input."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, option: str) -> None:
         self.text = text
+        self.option = option
         self.tokens = list(self._scan())
         self.next = 0
 
@@ -86,7 +113,7 @@ class _Parser:
         """What is wrong at the next token, or at a position."""
         start = self.tokens[self.next].start if position is None else position
         found = repr(self.text[start]) if start < len(self.text) else "the end"
-        return InputError(f"--input {self.text!r}, column {start + 1}: expected {wanted}, found {found}")
+        return InputError(f"{self.option} {self.text!r}, column {start + 1}: expected {wanted}, found {found}")
 
     def _take(self, *texts: str) -> str | None:
         """Consume the next token if it is one of these marks."""
@@ -100,11 +127,26 @@ class _Parser:
         if not self._take(mark):
             raise self._expected(wanted)
 
-    def parse(self) -> Value:
-        value = self._value()
+    def argument(self) -> Argument:
+        argument = self._argument()
         if self.tokens[self.next].kind != "end":
             raise self._expected("the end of the input")
-        return value
+        return argument
+
+    def arguments(self) -> tuple[Argument, ...]:
+        found: list[Argument] = []
+        while self.tokens[self.next].kind != "end":
+            if found:
+                self._expect(",", "',' or the end")
+            found.append(self._argument())
+        return tuple(found)
+
+    def _argument(self) -> Argument:
+        match self.tokens[self.next : self.next + 2]:
+            case [Token("name", name, _), Token("mark", "=", _)]:
+                self.next += 2
+                return Argument(name, self._value())
+        return Argument(None, self._value())
 
     def _value(self) -> Value:
         match self.tokens[self.next]:

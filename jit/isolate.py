@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import NamedTuple
 
-from .child import Ended, Ready, Request
+from .child import Ready
 from .events import (
     Break,
+    Called,
     End,
     Event,
     Failure,
@@ -25,6 +29,7 @@ from .events import (
     Lowered,
     Observation,
     Recompile,
+    Remark,
     Reuse,
     Stage,
     Status,
@@ -33,30 +38,90 @@ from .events import (
     distinct_breaks,
     latest,
 )
+from .supervise import Ended, Request
 from .targets import Job
 
 PATIENCE_S = 2.0
+SHOWN_OUTPUT = 20
+"""Lines of a program's stderr that are kept."""
 
 
 class ServerError(RuntimeError):
     """Nothing can be observed on this machine; the text says why."""
 
 
-def observations(jobs: Iterable[Job]) -> Iterator[Observation]:
-    """Run each job in turn. After Ctrl-C the job at hand is reported as far as it came, and no other is run."""
-    with _scratch() as scratch, _server(Path(scratch)) as (connection, ready):
-        for number, job in enumerate(jobs):
-            events = Path(scratch) / f"{number}.jsonl"
-            events.touch()
+class Running(NamedTuple):
+    """A job that a server has been given."""
+
+    job: Job
+    server: Connection
+    ready: Ready
+    events: Path
+
+
+class Pool:
+    """Runs jobs, some at a time, in processes forked from one that has imported torch: one for each environment."""
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+        self._stack = contextlib.ExitStack()
+        self._servers: dict[tuple[tuple[str, str], ...], tuple[Connection, Ready]] = {}
+        self._numbers = itertools.count()
+
+    def __enter__(self) -> Pool:
+        self._scratch = Path(self._stack.enter_context(_scratch()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def observe(self, jobs: Sequence[Job]) -> Iterator[Observation]:
+        """In the jobs' order. After Ctrl-C those at hand are reported as far as they came, and no other is run."""
+        waiting = [(next(self._numbers), job) for job in jobs]
+        numbers = [number for number, _ in waiting]
+        running: dict[int, Running] = {}
+        done: dict[int, Observation] = {}
+        try:
+            for number in numbers:
+                while number not in done:
+                    while waiting and len(running) < self._parallel:
+                        started, job = waiting.pop(0)
+                        running[started] = self._start(started, job)
+                    self._collect(running, done)
+                yield done.pop(number)
+        except KeyboardInterrupt:
+            for number, item in running.items():
+                done[number] = _observation(item, Status.FAILED, "interrupted")
+            for number in sorted(done):
+                yield done[number]
+
+    def _start(self, number: int, job: Job) -> Running:
+        if job.environment not in self._servers:
+            name = f"server-{len(self._servers)}.log"
+            server = _server(self._scratch / name, dict(job.environment))
+            self._servers[job.environment] = self._stack.enter_context(server)
+        connection, ready = self._servers[job.environment]
+        events = self._scratch / f"{number}.jsonl"
+        events.touch()
+        try:
+            connection.send(Request(number, job, events, self._scratch))
+        except OSError:
+            raise _dead(job) from None
+        return Running(job, connection, ready, events)
+
+    def _collect(self, running: dict[int, Running], done: dict[int, Observation]) -> None:
+        """Wait until at least one job has ended."""
+        for connection in wait({item.server for item in running.values()}):
+            assert isinstance(connection, Connection)
             try:
-                connection.send(Request(job, events, Path(scratch)))
-                ended = connection.recv()
-            except KeyboardInterrupt:
-                yield _observation(job, ready, _read(events), Status.FAILED, "interrupted")
-                return
+                ended: Ended = connection.recv()
             except (EOFError, OSError):
-                raise ServerError(f"the process that runs the targets has died, at {job.target.text}") from None
-            yield _judged(job, ready, _read(events), ended)
+                raise _dead(next(item.job for item in running.values() if item.server is connection)) from None
+            done[ended.number] = _judged(running.pop(ended.number), ended)
+
+
+def _dead(job: Job) -> ServerError:
+    return ServerError(f"the process that runs the targets has died, at {job.target.text}")
 
 
 def _scratch() -> tempfile.TemporaryDirectory[str]:
@@ -68,11 +133,11 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 @contextlib.contextmanager
-def _server(scratch: Path) -> Iterator[tuple[Connection, Ready]]:
+def _server(log_file: Path, environment: dict[str, str]) -> Iterator[tuple[Connection, Ready]]:
     if importlib.util.find_spec("torch") is None:
         raise ServerError("torch is not installed; pip install 'fullgraph[jit]'")
     ours, theirs = Pipe()
-    with (scratch / "server.log").open("w+") as log, ours:
+    with log_file.open("w+") as log, ours:
         # In a session of its own, so that Ctrl-C in the terminal ends only this side; the closing pipe ends the other.
         server = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from fullgraph.jit.child import serve; serve({theirs.fileno()})"],
@@ -80,11 +145,12 @@ def _server(scratch: Path) -> Iterator[tuple[Connection, Ready]]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            env={**os.environ, **environment},
             start_new_session=True,
         )
         theirs.close()
         try:
-            yield ours, _greeting(ours, log.name)
+            yield ours, _greeting(ours, log_file)
         finally:
             ours.close()
             try:
@@ -93,11 +159,11 @@ def _server(scratch: Path) -> Iterator[tuple[Connection, Ready]]:
                 server.kill()
 
 
-def _greeting(connection: Connection, log: str) -> Ready:
+def _greeting(connection: Connection, log: Path) -> Ready:
     try:
         ready: Ready = connection.recv()
     except EOFError:
-        last = Path(log).read_text(errors="replace").strip().rpartition("\n")[2]
+        last = log.read_text(errors="replace").strip().rpartition("\n")[2]
         raise ServerError(f"torch cannot be imported: {last}") from None
     if ready.problem:
         raise ServerError(ready.problem)
@@ -109,18 +175,19 @@ def _read(file: Path) -> list[Event]:
     return [decode(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _judged(job: Job, ready: Ready, events: list[Event], ended: Ended) -> Observation:
+def _judged(item: Running, ended: Ended) -> Observation:
+    events = _read(item.events)
     end = next((event for event in events if isinstance(event, End)), None)
     if ended.timed_out:
-        return _observation(job, ready, events, Status.TIMEOUT, f"killed after {job.settings.timeout_s:g} s")
+        return _observation(item, Status.TIMEOUT, f"killed after {item.job.settings.timeout_s:g} s", ended.errors)
     if end is None:
-        detail = _last_words(_cause_of_death(ended.status), ended.output)
-        return _observation(job, ready, events, Status.CRASHED, detail)
+        detail = _last_words(_cause_of_death(ended.status), ended.errors.strip() or ended.output)
+        return _observation(item, Status.CRASHED, detail, ended.errors)
     if end.error is not None:
-        return _observation(job, ready, events, Status.FAILED, end.error)
+        return _observation(item, Status.FAILED, end.error, ended.errors)
     if not any(isinstance(event, Frame | Break | Failure | Traced) for event in events):
-        return _observation(job, ready, events, Status.NOTHING_COMPILED, "no call of a compiled function was seen")
-    return _observation(job, ready, events, Status.OK, None)
+        return _observation(item, Status.NOTHING_COMPILED, "no call of a compiled function was seen")
+    return _observation(item, Status.OK, None)
 
 
 def _cause_of_death(status: int) -> str:
@@ -137,12 +204,16 @@ def _last_words(cause: str, output: str) -> str:
     return f"{cause}; its last output: {last}" if last else cause
 
 
-def _observation(job: Job, ready: Ready, events: list[Event], status: Status, detail: str | None) -> Observation:
+def _observation(item: Running, status: Status, detail: str | None, errors: str = "") -> Observation:
+    """`errors` is what the program said on stderr, for one that did not end well."""
+    job, written = item.job, _read(item.events)
+    calls = {event.number: event for event in written if isinstance(event, Called)}
+    events = list(_of_successful_calls(written, calls))
     return Observation(
         target=job.target.text,
         status=status,
         detail=detail,
-        torch=ready.torch,
+        torch=item.ready.torch,
         breaks=distinct_breaks(event for event in events if isinstance(event, Break)),
         recompiles=tuple(event for event in events if isinstance(event, Recompile)),
         frames=tuple(event for event in events if isinstance(event, Frame)),
@@ -152,5 +223,23 @@ def _observation(job: Job, ready: Ready, events: list[Event], status: Status, de
         reused=frozenset(event.frame for event in events if isinstance(event, Reuse)),
         lowered=latest(event for event in events if isinstance(event, Lowered)),
         stages=tuple(event for event in events if isinstance(event, Stage)),
-        no_mlir=ready.no_mlir if job.settings.backend in (None, "mlir") else None,
+        no_mlir=item.ready.no_mlir if job.settings.backend in (None, "mlir") and not job.settings.fake else None,
+        calls=tuple(calls.values()),
+        remarks=tuple(event.text for event in events if isinstance(event, Remark)),
+        output=tuple(errors.strip().splitlines()[-SHOWN_OUTPUT:]),
     )
+
+
+def _of_successful_calls(events: list[Event], calls: dict[int, Called]) -> Iterator[Event]:
+    """Without what happened during a variation that the program cannot be called with, which says nothing about it."""
+    current = Called(0, "", "")
+    for event in events:
+        match event:
+            case Called(number):
+                current = calls[number]
+            case Recompile() if current.variation and not current.error:
+                yield replace(event, variation=current.variation)
+            case Remark() | End():
+                yield event
+            case _ if not (current.variation and current.error):
+                yield event

@@ -2,38 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from fullgraph.lint import engine
 from fullgraph.lint.config import EntryPoint
+from fullgraph.lint.findings import Verdict
 from fullgraph.lint.request import CheckRequest
 from fullgraph.lint.target import resolve
 
-from .events import Observation
-from .inputs import parse
-from .isolate import observations
-from .targets import Job, Settings, Target, TargetError
+from .environment import early
+from .events import Observation, Status
+from .isolate import Pool
+from .merge import merged
+from .plan import Plan
+from .targets import Job, Object, Script, Target
 from .verify import TargetReport, files, judge, read_source
 
+Watch: TypeAlias = Callable[[Iterator[Observation], int], Iterable[Observation]]
+"""Hands on the observations as they come, of which there will be so many."""
+LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
-def reports(targets: Sequence[Target], settings: Settings, request: CheckRequest) -> list[TargetReport]:
-    """A report for each target that was run. Raises InputError, TargetError and ServerError before any of them is."""
-    for text in settings.inputs:
-        parse(text)
-    for target in targets:
-        if target.qualname is None and settings.inputs:
-            raise TargetError(f"--input is for PATH::QUALNAME; {target.text} is a script, which makes its own inputs")
-    roots = (request.config.root, Path.cwd())
-    jobs = [Job(target, settings, (*roots, target.path.parent)) for target in targets]
-    return list(_judged(targets, list(observations(jobs)), request))
+
+def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: Watch) -> list[TargetReport]:
+    """A report for each target that was run. Raises ServerError if none can be."""
+    jobs = [_job(plan, request) for plan in plans]
+    with Pool(parallel) as pool:
+        seen = list(watch(pool.observe(jobs), len(jobs)))
+        judged = list(_judged([job.target for job in jobs], seen, request))
+        again = [
+            (index, _other_mode(job))
+            for index, (job, report) in enumerate(zip(jobs, judged, strict=False))
+            if len(judged) == len(jobs) and _holds_in_the_other_mode(job, report)
+        ]
+        if not again:
+            return judged
+        others = list(watch(pool.observe([job for _, job in again]), len(again)))
+    for (index, job), other in zip(again, others, strict=False):
+        seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
+    return list(_judged([job.target for job in jobs], seen, request))
+
+
+def _job(plan: Plan, request: CheckRequest) -> Job:
+    target = plan.target
+    return Job(
+        target,
+        plan.settings,
+        roots=(request.config.root, Path.cwd(), target.path.parent),
+        first_party=request.config.first_party,
+        environment=early(target.path) if isinstance(target.program, Script) else (),
+    )
+
+
+def _holds_in_the_other_mode(job: Job, report: TargetReport) -> bool:
+    """Whether the target was run in one mode, nobody asking for it, and some finding on its way holds in the other."""
+    ended_well = report.observation.status is Status.OK
+    if not ended_well or job.settings.training is not None or not isinstance(job.target.program, Object):
+        return False
+    traced = {item.function for item in report.observation.traced}
+    return any(
+        item.finding.when.training
+        and item.verdict is not Verdict.CONFIRMED
+        and traced & {item.finding.function, *item.finding.via}
+        for item in report.judged
+    )
+
+
+def _other_mode(job: Job) -> Job:
+    return replace(job, settings=replace(job.settings, training=not job.settings.training))
+
+
+def _mode(job: Job) -> str:
+    return "training" if job.settings.training else "evaluation"
 
 
 def _judged(targets: Sequence[Target], seen: list[Observation], request: CheckRequest) -> Iterator[TargetReport]:
     """Join with what `fullgraph check` says about all files that were touched, for the torch that ran them."""
-    touched = [files(item) | {_shown(target.path)} for target, item in zip(targets, seen, strict=False)]
+    if not seen:
+        return
+    touched = [files(item) | _own(target.path) for target, item in zip(targets, seen, strict=False)]
     names = frozenset[str]().union(*touched)
     entries = [entry for target, item in zip(targets, seen, strict=False) for entry in _entry(target, item)]
     version = ".".join(seen[0].torch.split(".")[:2])
@@ -51,13 +101,15 @@ def _judged(targets: Sequence[Target], seen: list[Observation], request: CheckRe
 
 def _entry(target: Target, seen: Observation) -> tuple[EntryPoint, ...]:
     """What was called: the outermost first-party function that was traced."""
-    if target.qualname is None:
+    if not isinstance(target.program, Object):
         return ()
     named = (item for item in seen.traced if all(part.isidentifier() for part in item.function.split(".")))
     return tuple(EntryPoint(Path(item.path).absolute(), item.function) for item in islice(named, 1))
 
 
-def _shown(path: Path) -> str:
-    """As events show it: relative inside the working directory, else absolute."""
+def _own(path: Path) -> frozenset[str]:
+    """The target's own file as events show it, relative inside the working directory; nothing if it is installed."""
+    if LIBRARIES & set(path.parts):
+        return frozenset()
     working = Path.cwd()
-    return path.relative_to(working).as_posix() if path.is_relative_to(working) else path.as_posix()
+    return frozenset({path.relative_to(working).as_posix() if path.is_relative_to(working) else path.as_posix()})

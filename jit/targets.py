@@ -1,12 +1,30 @@
-"""What to verify and how: `script.py` or `PATH::QUALNAME` becomes a `Target`, and together with the options a `Job`."""
+"""What to verify and how: one TARGET of the command line becomes a `Target`, and together with the settings a `Job`."""
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import TypeAlias
 
 STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
 """What the MLIR backend can show of a graph, in the order in which it is lowered."""
+VARIATIONS = ("batch", "seq", "dtype", "strides", "mode", "grad", "scalars")
+"""What further calls can change, see `vary`."""
+
+
+class FailOn(str, Enum):
+    """What makes a verification fail."""
+
+    ANY = "any"
+    CONFIRMED = "confirmed"
+    UNPREDICTED = "unpredicted"
+    RECOMPILE = "recompile"
 
 
 class TargetError(ValueError):
@@ -14,13 +32,57 @@ class TargetError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Script:
+    """A file to run as `__main__`."""
+
+    path: Path
+    shown: str
+    """As it was typed: the script's own `sys.argv[0]`."""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module to run as `python -m` does."""
+
+    path: Path
+    name: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A function or module, to compile and call: of a file, or of an importable module."""
+
+    path: Path
+    qualname: str
+    module: str | None = None
+    make: bool = False
+    """Call it first: what it returns is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class PytestTest:
+    """A pytest test, with further options of pytest's."""
+
+    path: Path
+    node: str
+    arguments: tuple[str, ...] = ()
+
+
+Program: TypeAlias = Script | Module | Object | PytestTest
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A script to run as `__main__`, or an object of a file to compile and call."""
+    """A program, and how the user calls it. Paths are absolute."""
 
     text: str
-    path: Path
-    """Absolute."""
-    qualname: str | None = None
+    program: Program
+
+    @property
+    def path(self) -> Path:
+        return self.program.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +90,22 @@ class Settings:
     """How to run targets."""
 
     inputs: tuple[str, ...] = ()
-    training: bool = False
+    init: str | None = None
+    """The arguments from which a module is made."""
+    vary: tuple[str, ...] = ()
+    """Of `VARIATIONS`."""
+    training: bool | None = None
+    """None is evaluation mode, and the other one too where findings hold only there."""
+    fake: bool = False
+    device: str | None = None
     backend: str | None = None
     """The backend to force; None leaves each compile call its own, or `mlir` if it names none."""
     fullgraph: bool | None = None
     dynamic: bool | None = None
     timeout_s: float = 300.0
     memory_mb: int | None = None
+    max_calls: int | None = None
+    """End the program after so many calls of compiled functions."""
     show_ir: str | None = None
     """A stage of the MLIR backend's lowering."""
 
@@ -47,16 +118,71 @@ class Job:
     settings: Settings
     roots: tuple[Path, ...]
     """Folders that hold first-party code."""
+    first_party: tuple[str, ...] = ()
+    """Names of packages, or paths, that are first-party wherever they lie."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables that have to be set before torch is imported."""
 
 
-def parse_target(text: str) -> Target:
-    """Understand one TARGET argument; the file must exist."""
-    name, separator, qualname = text.partition("::")
-    path = Path(name)
-    if separator and not (name and all(part.isidentifier() for part in qualname.split("."))):
-        raise TargetError(f"{text!r} is not of the form PATH::QUALNAME, such as model.py::Net")
-    if path.is_dir():
+DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+QUALNAME = re.compile(rf"({DOTTED})(\(\))?")
+IMPORTED = re.compile(rf"({DOTTED}):({DOTTED})(\(\))?")
+TEST = re.compile(r"(?:\w+::)*test\w*(?:\[.*\])?", re.DOTALL)
+
+
+def parse_target(text: str, arguments: tuple[str, ...] = (), base: Path | None = None) -> Target:
+    """Understand one TARGET; its file must exist, relative to `base`."""
+    base = base or Path.cwd()
+    if match := IMPORTED.fullmatch(text):
+        return Target(text, Object(located(match[1], base), match[2], match[1], make=bool(match[3])))
+    name, separator, rest = text.partition("::")
+    path = Path(os.path.abspath(base / name))  # noqa: PTH100  (links stay as they are written)
+    if path.is_dir() and name:
         raise TargetError(f"{name} is a folder; name a script, or PATH::QUALNAME")
+    if separator and name and is_test_file(path) and TEST.fullmatch(rest):
+        return Target(text, PytestTest(_existing(path, name), rest, arguments))
+    if separator:
+        qualname = QUALNAME.fullmatch(rest)
+        if not (name and qualname):
+            raise TargetError(f"{text!r} is not of the form PATH::QUALNAME, such as model.py::Net")
+        return Target(text, Object(_existing(path, name), qualname[1], make=bool(qualname[2])))
+    return Target(text, Script(_existing(path, name), name, arguments))
+
+
+def parse_module(name: str, arguments: tuple[str, ...] = (), base: Path | None = None) -> Target:
+    """Understand what follows `-m`."""
+    if not re.fullmatch(DOTTED, name):
+        raise TargetError(f"-m {name}: not the name of a module, such as package.train")
+    return Target(f"-m {name}", Module(located(name, base or Path.cwd(), run=True), name, arguments))
+
+
+def is_test_file(path: Path) -> bool:
+    """By the names that pytest collects."""
+    return path.suffix == ".py" and (path.name.startswith("test_") or path.stem.endswith("_test"))
+
+
+def _existing(path: Path, name: str) -> Path:
     if not path.is_file():
         raise TargetError(f"there is no file {name}")
-    return Target(text, path.absolute(), qualname or None)
+    return path
+
+
+def located(name: str, base: Path, run: bool = False) -> Path:
+    """The file of a module, found without importing anything; of a package to `run`, its `__main__.py`."""
+    top, *inner = name.split(".")
+    spec = importlib.machinery.PathFinder.find_spec(top, [str(base)]) or importlib.util.find_spec(top)
+    if spec is None:
+        raise TargetError(f"there is no module {top}, neither here nor installed")
+    folders = [Path(folder, *inner[:-1]) for folder in spec.submodule_search_locations or ()]
+    for file in _candidates(spec.origin, folders, inner, run):
+        if file.is_file():
+            return file.absolute()
+    raise TargetError(f"there is no Python file of the module {name}" + (", or it cannot be run" if run else ""))
+
+
+def _candidates(origin: str | None, folders: list[Path], inner: list[str], run: bool) -> Iterator[Path]:
+    last = "__main__.py" if run else "__init__.py"
+    for folder in folders:
+        yield from (folder / f"{inner[-1]}.py", folder / inner[-1] / last) if inner else (folder / last,)
+    if origin and not inner and not (run and folders):
+        yield Path(origin)

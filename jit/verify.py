@@ -24,6 +24,7 @@ from fullgraph.lint.findings import Effect, Finding, Severity, Span, Verdict
 
 from .events import Break, CallSite, Extent, Failure, Observation, Recompile, Status
 from .places import all_extents
+from .targets import FailOn
 
 BREAKS = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR)
 REPEATED = 2
@@ -49,21 +50,25 @@ class TargetReport:
     recompiling: tuple[tuple[Recompile, ...], ...]
     """The recompiles of each function that was compiled again at least twice or met the limit."""
 
-    @property
-    def troubled(self) -> bool:
-        """Whether something happened that is more than a note."""
+    def fails(self, on: FailOn) -> bool:
+        """Whether something of that kind happened that is more than a note."""
         confirmed = any(
             item.verdict is Verdict.CONFIRMED and item.finding.severity is not Severity.NOTE for item in self.judged
         )
-        return confirmed or bool(self.unpredicted) or bool(self.recompiling)
+        happened = {
+            FailOn.CONFIRMED: confirmed,
+            FailOn.UNPREDICTED: self.unpredicted,
+            FailOn.RECOMPILE: self.recompiling,
+        }
+        return any(happened.values()) if on is FailOn.ANY else bool(happened[on])
 
 
-def exit_code(reports: Iterable[TargetReport]) -> int:
-    """2 if some target could not be observed to its end, 1 if Dynamo broke or kept recompiling somewhere."""
+def exit_code(reports: Iterable[TargetReport], fail_on: FailOn = FailOn.ANY) -> int:
+    """2 if some target could not be observed to its end, 1 if what was asked for happened somewhere."""
     reports = tuple(reports)
     if any(report.observation.status is not Status.OK for report in reports):
         return 2
-    return int(any(report.troubled for report in reports))
+    return int(any(report.fails(fail_on) for report in reports))
 
 
 def files(observation: Observation) -> frozenset[str]:
@@ -171,14 +176,13 @@ class Join:
         self._failures: dict[Statement, Failure] = {}
         for failure in observation.failures:
             self._failures[sources.statement(failure.path, failure.line)] = failure
-        recompiles: dict[str, list[Recompile]] = defaultdict(list)
+        recompiles: dict[tuple[str, str], list[Recompile]] = defaultdict(list)
         for recompile in observation.recompiles:
-            recompiles[recompile.frame.partition("/")[0]].append(recompile)
-        self.recompiling = {
-            frame: items
-            for frame, items in recompiles.items()
-            if len(items) >= REPEATED or any(item.limit_hit for item in items)
-        }
+            recompiles[recompile.frame.partition("/")[0], recompile.variation].append(recompile)
+        self.recompiling: dict[str, list[Recompile]] = defaultdict(list)
+        for (frame, _), items in recompiles.items():
+            if len(items) >= REPEATED or any(item.limit_hit for item in items):
+                self.recompiling[frame] += items
 
     def statements_of(self, finding: Finding) -> set[Statement]:
         """The finding's own statement, and the one of its root."""
@@ -211,7 +215,8 @@ class Join:
         here = [item for statement in statements for item in self._breaks.get(statement, ())]
         best = max(here, key=lambda item: _agreement(item, finding), default=None)
         if best and (_agreement(best, finding) or not finding.gb):
-            return Verdict.CONFIRMED, f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}"
+            times = f", {best.count} times" if best.count > 1 else ""
+            return Verdict.CONFIRMED, f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}{times}"
         if not self._traced(finding):
             return Verdict.NOT_REACHED, "not traced"
         if best:

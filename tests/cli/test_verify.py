@@ -169,9 +169,11 @@ def test_targets_that_cannot_be_called_are_explained(program: Path) -> None:
     details = {
         "m.py::nope": "nope: the module m has no 'nope'",
         "m.py::Net.nope": "Net.nope: a Net has no 'nope'",
-        "m.py::Wide": "Wide() needs width; name an instance, or a function that takes none",
+        "m.py::Wide": "Wide() needs width; give it with --init 'width=…', or name an instance, or a function that "
+        "returns one",
         "m.py::torch.float32": "torch.float32 is a dtype, which cannot be called",
-        "m.py::scale": "scale: missing a required argument: 'factor'; give each argument with --input",
+        "m.py::scale": "scale: nothing says what 'factor' is; give it with --input 'factor=f32[8,64]', or all inputs "
+        "with --input PATH::FUNCTION",
         "m.py::whole": "",
     }
     code, targets = many(program, *details, "--input", "f32[2]")

@@ -34,6 +34,12 @@ LINGER = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"
 PROGRAMS = {
     "raises": (BREAKS + 'raise ValueError("no\\nreally")', "failed", "ValueError: no (raises.py:9)"),
     "leaves": (BREAKS + "raise SystemExit(3)", "failed", "exit code 3"),
+    "leaves_saying_why": ("raise SystemExit('no data')", "failed", "exit code 1: no data"),
+    "wants_arguments": (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('data')\nparser.parse_args()",
+        "failed",
+        "exit code 2",
+    ),
     "leaves_well": (QUIET + "raise SystemExit(0)", "ok", None),
     "vanishes": (BREAKS + "import os\nos._exit(0)", "crashed", "the process ended itself with exit code 0"),
     "kills_itself": (BREAKS + "import os\nos.kill(os.getpid(), 9)", "crashed", "killed by SIGKILL"),
@@ -80,7 +86,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     names = [f"{name}.py" for name in (*PROGRAMS, "latin", "good")]
     command = [sys.executable, "-m", "fullgraph.cli", "verify", "--output-format", "json"]
     done = subprocess.run(
-        [*command, "--timeout", "8", "--memory-mb", "4000", *names],
+        [*command, "--jobs", "2", "--timeout", "8", "--memory-mb", "4000", *names],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -117,6 +123,16 @@ def test_text_that_is_not_utf8_is_a_syntax_error(outcomes: dict[str, Any]) -> No
 def test_the_target_after_them_is_unharmed(outcomes: dict[str, Any]) -> None:
     good = outcomes["good.py"]
     assert (good["status"], good["breaks"], [frame["graphs"] for frame in good["frames"]]) == ("ok", [], [1])
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_a_failed_program_said_last_is_kept(outcomes: dict[str, Any]) -> None:
+    assert outcomes["wants_arguments.py"]["output"][-1] == (
+        "wants_arguments.py: error: the following arguments are required: data"
+    )
+    assert outcomes["raises.py"]["output"][-3:-1] == ['    raise ValueError("no\\nreally")', "ValueError: no"]
+    assert outcomes["good.py"]["output"] == []
 
 
 @pytest.mark.torch
@@ -164,7 +180,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'TARGET...'"),
+        ([], "Missing argument 'TARGET...': name a script, "),
+        (
+            ["m.py::f", "--", "--steps", "3"],
+            "what follows `--` is for scripts, modules and tests; m.py::f is none of them",
+        ),
+        (["-m", "no_such_module"], "there is no module no_such_module, neither here nor installed"),
+        (["-m", "a b"], "-m a b: not the name of a module"),
+        (["no.such:f"], "there is no module no, neither here nor installed"),
+        (["test_no.py::test_f"], "there is no file test_no.py"),
+        (["m.py::f", "--train", "--eval"], "--train and --eval exclude each other"),
+        (["m.py::f", "--vary", "batch,size"], "--vary 'size': it can vary batch, seq, dtype"),
+        (["m.py::f", "--device", "tpu"], "--device 'tpu': it can be cpu or cuda"),
+        (["m.py::f", "--fake", "--backend", "mlir"], "--fake computes nothing"),
+        (["m.py::f", "--init", "dim=f32"], "--init 'dim=f32', column 8: expected '['"),
+        (["m.py::f", "--input", "no.py::f"], "there is no file no.py"),
+        (["m.py::f", "--input", "x="], "--input 'x=', column 3: expected a tensor"),
+        (["m.py", "--vary", "batch"], "--vary is for PATH::QUALNAME; m.py is a script"),
         (["no.py"], "there is no file no.py"),
         (["no.py::f"], "there is no file no.py"),
         (["."], ". is a folder; name a script, or PATH::QUALNAME"),
@@ -173,6 +205,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["m.py::f", "--input", "f32[2"], "--input 'f32[2', column 6: expected ',' or ']', found the end"),
         (["m.py", "--input", "f32[2]"], "--input is for PATH::QUALNAME; m.py is a script, which makes its own inputs"),
         (["m.py", "--backend", "tvm"], "'tvm' is not one of"),
+        (["m.py", "--jobs", "0"], "0 is not in the range"),
+        (["m.py", "--max-calls", "0"], "0 is not in the range"),
         (["m.py", "--timeout", "0"], "0.0 is not in the range"),
         (["m.py", "--select", "XX"], "no rule has the code or prefix 'XX'"),
     ],

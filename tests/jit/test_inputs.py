@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullgraph.jit.inputs import DTYPES, InputError, TensorSpec, build, parse
+from fullgraph.jit.inputs import DTYPES, Argument, Factory, InputError, TensorSpec, Value, build, parse, parse_all
+
+
+def value_of(text: str) -> Value:
+    match parse(text):
+        case Argument(None, value):
+            return value
+    raise AssertionError(text)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,46 @@ from fullgraph.jit.inputs import DTYPES, InputError, TensorSpec, build, parse
     ],
 )
 def test_understands(text: str, value: object) -> None:
-    assert parse(text) == value
+    assert value_of(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        ("x=f32[2]", Argument("x", TensorSpec("float32", (2,)))),
+        (" n = 3", Argument("n", 3)),
+        ("f32=None", Argument("f32", None)),
+        ("data.py::make", Factory("data.py::make")),
+        ("a/data.py::Batch.make", Factory("a/data.py::Batch.make")),
+        ("package.data:make", Factory("package.data:make")),
+        ("'a::b'", Argument(None, "a::b")),
+        ("{1:2}", Argument(None, {1: 2})),
+    ],
+)
+def test_understands_names_and_functions(text: str, argument: Argument | Factory) -> None:
+    assert parse(text) == argument
+
+
+def test_understands_arguments_in_a_row() -> None:
+    assert parse_all("64, depth=2, name='a, b'") == (
+        Argument(None, 64),
+        Argument("depth", 2),
+        Argument("name", "a, b"),
+    )
+    assert parse_all("") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dim=", "--init 'dim=', column 5: expected a tensor"),
+        ("dim=1 depth=2", "--init 'dim=1 depth=2', column 7: expected ',' or the end"),
+        ("dim 1", "column 1: expected a type of a tensor"),
+    ],
+)
+def test_points_at_the_mistake_in_arguments(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        parse_all(text)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +123,10 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_reads_every_literal_as_python_does(value: Any) -> None:
-    assert parse(repr(value)) == value
+    assert value_of(repr(value)) == value
 
 
-@given(st.text(alphabet="f32i64[](){},:<'\"1 9xNone.-"))
+@given(st.text(alphabet="f32i64[](){},:<='\"1 9xNone.-"))
 def test_never_fails_otherwise(text: str) -> None:
     with contextlib.suppress(InputError):
         parse(text)
@@ -89,7 +135,7 @@ def test_never_fails_otherwise(text: str) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("name", DTYPES)
 def test_makes_a_tensor_of_every_type(name: str) -> None:
-    tensor = build(parse(f"{name}[2,3]"))
+    tensor = build(value_of(f"{name}[2,3]"))
     assert str(tensor.dtype) == f"torch.{DTYPES[name]}"
     assert tuple(tensor.shape) == (2, 3)
 
@@ -99,7 +145,7 @@ def test_keeps_integers_below_the_bound_and_the_random_state_alone() -> None:
     import torch
 
     state = torch.random.get_rng_state()
-    ids, again = build(parse("(i64[100]<3, i64[100]<3)"))
+    ids, again = build(value_of("(i64[100]<3, i64[100]<3)"))
     assert ids.min() >= 0
     assert ids.max() == 2
     assert torch.equal(ids, again)
