@@ -19,6 +19,8 @@ SHOWN_OUTPUT = 4
 """Last lines of a program that did not end well."""
 CACHE_ENTRY = re.compile(r"^\d+/\d+: ")
 """Which compiled version a guard belongs to."""
+NEWEST, OLDEST = 0, -1
+"""Places in a recompile's guards: what a variation changed shows against the version compiled before all of them."""
 COLOURS = {Verdict.CONFIRMED: "red", Verdict.REFUTED: "green", Verdict.NOT_REACHED: "yellow"}
 COLUMNS = ("findings", "confirmed", "refuted", "not reached", "unpredicted", "breaks", "recompiles")
 
@@ -45,6 +47,10 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     yield from _varied(report)
     for failure in seen.failures:
         yield _line("error", "red", f"{failure.path}:{failure.line}: {failure.kind}: {failure.reason}")
+    for error in seen.backend_errors:
+        yield _line(
+            "error", "red", f"{error.site.path}:{error.site.line}: {error.backend}: {error.kind}: {error.reason}"
+        )
     yield from _lowered(seen)
     yield from _capped([_line("failed", "yellow", text)] for item in seen.lowered for text in item.failures)
     yield from _stages(seen)
@@ -155,15 +161,15 @@ def _by_frame(recompiles: Iterable[Recompile]) -> Iterable[list[Recompile]]:
 def _recompiling(items: Sequence[Recompile]) -> str:
     first = items[0]
     limit = ", then the limit: it runs eagerly from there" if any(item.limit_hit for item in items) else ""
-    return f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}{_guard(items[-1])}"
+    return f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}{_guard(items[-1], NEWEST)}"
 
 
-def _guard(item: Recompile) -> str:
-    """What the first compiled version had expected, and what came if that is known."""
+def _guard(item: Recompile, version: int) -> str:
+    """What that compiled version had expected, and what came if that is known."""
     if not item.failed_guards:
         return ""
-    text = CACHE_ENTRY.sub("", item.failed_guards[-1])
-    actual = item.mismatches[-1].actual if item.mismatches else None
+    text = CACHE_ENTRY.sub("", item.failed_guards[version])
+    actual = item.mismatches[version].actual if item.mismatches else None
     return f"; failed guard: {text}" + (f", but it is {actual}" if actual and "actual" not in text else "")
 
 
@@ -189,7 +195,7 @@ def _varied(report: TargetReport) -> Iterator[str]:
                 f"{_count(len(good), 'call')}, {'only ' if settled else ''}{_count(len(recompiles), 'recompile')} of"
             )
             site = recompiles[0]
-            place = f"{site.path}:{site.line}: {site.function}{_guard(recompiles[0])}"
+            place = f"{site.path}:{site.line}: {site.function}{_guard(recompiles[0], OLDEST)}"
             yield _line("varied", "" if settled or len(good) == 1 else "magenta", f"{head}: {often} {place}")
 
 

@@ -31,6 +31,10 @@ def merged(first: Observation, second: Observation, remark: str) -> Observation:
             *(replace(item, frame=_after(item.frame, frames), number=item.number + graphs) for item in second.graphs),
         ),
         failures=tuple(dict.fromkeys((*first.failures, *second.failures))),
+        backend_errors=(
+            *first.backend_errors,
+            *(replace(item, frame=_after(item.frame, frames)) for item in second.backend_errors),
+        ),
         traced=(*first.traced, *(replace(item, frame=_after(item.frame, frames)) for item in second.traced)),
         reused=first.reused | {_after(frame, frames) for frame in second.reused},
         lowered=(*first.lowered, *(replace(item, graph=item.graph + graphs) for item in second.lowered)),

@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from .loader import unsupported_machine
 from .lower.signature import Artifact, Signature
@@ -55,6 +56,7 @@ class Limits:
     memory_mb: int = 4096
 
 
+@cache
 def unavailable() -> str | None:
     """Why no region can be compiled here; None if one can."""
     if (reason := unsupported_machine()) is not None:

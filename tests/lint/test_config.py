@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from fullgraph.lint.config import AssumeCompiled, Config, EntryPoint, Mode, load, override
+from fullgraph.lint.config import AssumeCompiled, Config, ConfiguredTarget, EntryPoint, Mode, load, override
 from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span
 from fullgraph.lint.target import resolve
 
@@ -182,3 +182,55 @@ def test_an_option_outranks_the_pin_and_a_measured_version_needs_no_remark(proje
 def test_what_is_no_version_is_refused(project: Path, text: str) -> None:
     with pytest.raises(click.UsageError, match=r"is not a version such as 2\.13"):
         resolve(text, project)
+
+
+def test_targets_have_names_and_settings_of_their_own() -> None:
+    config = read(
+        """
+        [targets]
+        train = "train.py"
+
+        [targets.net]
+        target = "pkg/m.py::Net"
+        arguments = []
+        inputs = ["f32[2]", "mask=bool[2]"]
+        init = "dim=4"
+        vary = ["batch"]
+        train = false
+        fake = true
+        device = "cpu"
+        """
+    )
+    assert config.targets == (
+        ConfiguredTarget("train", "train.py"),
+        ConfiguredTarget(
+            "net",
+            "pkg/m.py::Net",
+            inputs=("f32[2]", "mask=bool[2]"),
+            init="dim=4",
+            vary=("batch",),
+            train=False,
+            fake=True,
+            device="cpu",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("targets = 3", "`targets` must be a table from name to target"),
+        ("targets.net = 3", '`targets`: `net` must be a target, such as "model.py::Net", or a table with a `target`'),
+        ("targets.net = { inputs = [] }", "`targets`: `net` must be a target"),
+        (
+            "targets.net = { target = 'm.py', shape = 3 }",
+            "`targets`: `net`: `shape` is not a setting; the settings are",
+        ),
+        ("targets.net = { target = 'm.py', train = 3 }", "`targets`: `net`: `train` must be true or false"),
+        ("targets.net = { target = 'm.py', inputs = 'f32' }", "`targets`: `net`: `inputs` must be a list of strings"),
+    ],
+)
+def test_mistakes_in_targets_are_pointed_at(text: str, message: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        read(text)
+    assert message in caught.value.message
