@@ -15,7 +15,7 @@ from typing import cast
 
 from .ir import Block
 
-FORMAT = 1
+FORMAT = 2
 DIGEST_SIZE = 16
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from msgspec.structs import replace
 
+from . import guards
 from .emission import Emission
-from .facts import CallsSeen
+from .facts import CallsSeen, Recompiled
 from .findings import Confidence
 from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Frame, Settings
 from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
 
-MANY = 3
-"""Values from which on a guarded argument recompiles more than once."""
+AGAIN = 2
+"""Recompiles from which on they are more than the one that a first change costs."""
 
 
 def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:
@@ -31,11 +34,23 @@ def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list
         return unseen
     distinct = _distinct(seen)
     root.declare(CallsSeen(record.span, record.compiled, distinct))
-    root.settings = replace(settings, varying=frozenset(name for name, values in distinct if len(values) >= MANY))
     visible = list(calls.interpret_entry(root, function, _joined(generic, seen)))
     once = len(record.calls) == 1 and not record.calls[0].repeated
     visible = [_once(emission) if once else emission for emission in visible]
     return [*root.emissions, *visible, *(_doubted(emission) for emission in unseen)]
+
+
+def recompiling(analysis: Analysis, settings_of: Callable[[EntryRecord], Settings]) -> Iterator[Emission]:
+    """What the visible calls of one function, one after the other, would make Dynamo compile again and again."""
+    for calls_of_one in analysis.followed.values():
+        record = calls_of_one[0][0]
+        settings = settings_of(record)
+        causes = guards.recompiles([called for _, called in calls_of_one], settings.dynamic)
+        if len(causes) >= AGAIN:
+            root = Frame(analysis, record.module, None, settings, traced=True)
+            for cause, times in guards.telling(causes).items():
+                root.declare(Recompiled(cause.place.span, cause.kind, times, len(causes)), cause.place)
+            yield from root.emissions
 
 
 def _explore_external(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:

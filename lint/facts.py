@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from .guards import Kind
 from .ir import Span
 from .symbols import FunctionSymbol, Module
 from .values import Arguments, Compiled, Value
@@ -155,6 +156,17 @@ class CallsSeen(Struct, frozen=True):
     values: tuple[tuple[str, tuple[Value, ...]], ...]
 
 
+class Recompiled(Struct, frozen=True):
+    """Visible calls of one entry would compile again and again for one cause."""
+
+    span: Span
+    kind: Kind
+    times: int
+    """How often this cause struck."""
+    total: int
+    """How often the entry compiles again altogether."""
+
+
 Fact: TypeAlias = (
     Branch
     | Call
@@ -172,4 +184,5 @@ Fact: TypeAlias = (
     | Setting
     | CompileCall
     | CallsSeen
+    | Recompiled
 )

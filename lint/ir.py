@@ -256,8 +256,10 @@ class _Lowering:
         return ("star", span_of(node), self._expr(node.value))
 
     def _fstring(self, node: ast.JoinedStr) -> Node:
-        parts = [self._expr(part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
-        return ("fstr", span_of(node), tuple(parts))
+        fields = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+        parts = [self._expr(part.value if isinstance(part, ast.FormattedValue) else part) for part in node.values]
+        plain = all(field.conversion < 0 and field.format_spec is None for field in fields)
+        return ("fstr", span_of(node), tuple(parts), plain)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Node:
         elements = (self._expr(node.elt),)

@@ -12,6 +12,7 @@ from .emission import Emission
 from .findings import Entry
 from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
+from .interpret.frame import Settings
 from .project import Project
 from .results import Kind, Result, Task, entry_order
 from .rulebook import RuleBook
@@ -34,7 +35,7 @@ class Units:
     def assumed(self, task: Task) -> Result:
         """The file's functions are compiled, as far as the task says so."""
         module = self._project.load(task.path)
-        self._analysis.entries = {}
+        self._analysis.entries, self._analysis.followed = {}, {}
         if module is not None and task.kind is not Kind.PARSE:
             roots.assume(self._analysis, module, AssumeCompiled(task.kind.value))
         return self._explored()
@@ -45,7 +46,7 @@ class Units:
         Raises click.UsageError for a named entry that does not exist.
         """
         analysis = self._analysis
-        analysis.entries = {}
+        analysis.entries, analysis.followed = {}, {}
         for entry in named:
             roots.named(analysis, entry)
         modules = [module for path in paths if (module := self._project.load(path)) is not None]
@@ -66,9 +67,12 @@ class Units:
         emissions: dict[Emission, None] = {}
         records = list(self._analysis.entries.values())
         for record in records:
-            settings = roots.settings_of(self._analysis, record, self._fullgraph)
-            emissions.update(dict.fromkeys(entries.explore(self._analysis, record, settings)))
+            emissions.update(dict.fromkeys(entries.explore(self._analysis, record, self._settings_of(record))))
+        emissions.update(dict.fromkeys(entries.recompiling(self._analysis, self._settings_of)))
         return Result(tuple(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
+
+    def _settings_of(self, record: EntryRecord) -> Settings:
+        return roots.settings_of(self._analysis, record, self._fullgraph)
 
     def _entries(self, records: Iterable[EntryRecord]) -> Iterator[Entry]:
         for record in records:

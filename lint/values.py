@@ -337,7 +337,7 @@ def element_of(value: Value) -> Value:
     match value:
         case Tensor():
             sizes = value.sizes[1:] if value.sizes else None
-            return replace(value, sizes=sizes)
+            return replace(value, sizes=sizes, made_here=True)
         case Tuple_():
             return join_all(value.items)
         case Sequence():

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ..emission import Emission, Hit
 from ..facts import Fact
 from ..findings import Effect
+from ..guards import Called, Guard, Kind, Number, Place
 from ..ir import Span
 from ..project import Project
 from ..symbols import ClassSymbol, FunctionSymbol, Module
@@ -42,6 +43,14 @@ class EntryRecord:
     calls: list[SeenCall] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Following:
+    """One call followed with all that is known of it: what Dynamo would guard on, and the numbers that are read."""
+
+    guards: list[Guard] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+
+
 class CallResult(Struct, frozen=True):
     value: Value
     emissions: tuple[Emission, ...]
@@ -70,6 +79,18 @@ class Analysis:
     """How often compiled code was made or called so far."""
     cut: int = 0
     """How often a call was not followed because it would have gone in a circle, or too deep."""
+    following: Following | None = None
+    """The call being followed; None while no single one is."""
+    heap: dict[tuple[Value, str], Value] = field(default_factory=dict)
+    """Attributes that were assigned outside of constructors, and modules' names, as they are by now."""
+    counters: set[tuple[Value, str]] = field(default_factory=set)
+    """Those of them that compiled code counts up itself."""
+    stored_at: dict[tuple[Value, str], Place] = field(default_factory=dict)
+    """Where the program assigned them last, outside of compiled code."""
+    followed: dict[object, list[tuple[EntryRecord, Called]]] = field(default_factory=dict)
+    """The calls followed one by one, in order, by the code that they compile: objects of one class share it."""
+    peeking: int = 0
+    """How many looks without consequences are being taken."""
     driven: set[FunctionSymbol] = field(default_factory=set)
     """Functions interpreted as callers of compiled code."""
 
@@ -77,6 +98,11 @@ class Analysis:
         """Register an entry; the first place it was met names it."""
         self.touched += 1
         return self.entries.setdefault(compiled, EntryRecord(compiled, how, module, span))
+
+    def guard_at(self, kind: Kind, place: Place, value: object) -> None:
+        """Note what the call that is being followed is guarded on."""
+        if self.following is not None:
+            self.following.guards.append(Guard(kind, place, value))
 
     def remember(self, key: object, value: Value) -> None:
         self.memo[key] = CallResult(value, ())

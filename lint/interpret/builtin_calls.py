@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..facts import Branch, Call, Format
+from ..guards import Kind
 from ..ir import Span
 from ..values import (
     IDENTITY,
@@ -89,6 +92,8 @@ def _len(frame: Frame, span: Span, arguments: Arguments) -> Value:
             return Const(len(items))
         case Mapping(items=items, rest=None):
             return Const(len(items))
+        case Tensor(sizes=(int() as size, *_)) if frame.following:
+            return Const(size)
         case Tensor():
             return SizeInt(value.unbacked)
         case Const(value=str() as text):
@@ -112,6 +117,7 @@ def _range(frame: Frame, span: Span, arguments: Arguments) -> Value:
     numbers = [value.value for value in bounds if isinstance(value, Const) and isinstance(value.value, int)]
     if 0 < len(numbers) == len(bounds) <= 3 and (len(numbers) < 3 or numbers[2]):
         values = range(*numbers)
+        frame.guard(Kind.RANGE, span, tuple(numbers))
         if len(values) <= MAX_RANGE:
             return Tuple_(tuple(Const(value) for value in values))
     if any(isinstance(value, (SizeInt, Scalar)) for value in bounds):
@@ -159,13 +165,15 @@ def _dict(frame: Frame, span: Span, arguments: Arguments) -> Value:
     return Mapping(tuple(items.items()), UNKNOWN if arguments.more_keywords else rest)
 
 
-def _extreme(frame: Frame, span: Span, arguments: Arguments) -> Value:
+def _extreme(frame: Frame, span: Span, arguments: Arguments, find: Callable[[list[Any]], Any]) -> Value:
     """`min`, `max`: of tensors, Dynamo makes it an operator."""
     values = [known(value) for value in arguments.positional]
     if len(values) == 1:
         values = list(values[0].items) if isinstance(values[0], Tuple_) else [objects.iterate(frame, span, values[0])]
     numbers = [value.value for value in values if isinstance(value, Const) and isinstance(value.value, (int, float))]
     if numbers and len(numbers) == len(values):
+        if frame.following:
+            return Const(find(numbers))
         return Host(type(numbers[0]).__name__) if len(values) > 1 else values[0]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if tensors:
@@ -206,6 +214,7 @@ def _getattr(frame: Frame, span: Span, arguments: Arguments) -> Value:
     name = known(arguments.positional[1])
     if not (isinstance(name, Const) and isinstance(name.value, str)):
         return UNKNOWN
+    frame.guard(Kind.VALUE, span, name.value)
     value = objects.attribute(frame, span, _first(arguments), name.value)
     return join(value, arguments.positional[2]) if len(arguments.positional) > 2 and value == UNKNOWN else value
 
@@ -278,8 +287,8 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "reversed": _container("list"),
     "iter": _same,
     "dict": _dict,
-    "min": _extreme,
-    "max": _extreme,
+    "min": partial(_extreme, find=min),
+    "max": partial(_extreme, find=max),
     "sum": _sum,
     "any": _quantifier("any"),
     "all": _quantifier("all"),

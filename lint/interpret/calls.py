@@ -94,8 +94,12 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         return returned(analysis, symbol)
     traced = frame.traced or frame.calls_traced
     key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
-    result = analysis.memo.get(key) or (analysis.cut and analysis.memo.get(_here(analysis, key)))
-    if not result:
+    if frame.following:
+        return _interpret(frame, function, env, traced).value
+    result = analysis.memo.get(key)
+    if result is None and analysis.cut:
+        result = analysis.memo.get(_here(analysis, key))
+    if result is None:
         touched, cut = analysis.touched, analysis.cut
         result = _interpret(frame, function, env, traced)
         if analysis.touched == touched:  # a function that calls compiled code is followed at each of its own calls

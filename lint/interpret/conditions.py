@@ -7,6 +7,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts import Branch
+from ..guards import Kind
 from ..ir import Block, Node
 from ..values import (
     CONTAINERS,
@@ -63,7 +64,10 @@ def truth(frame: Frame, node: Node, value: Value, construct: str, negated: bool 
     if isinstance(value, Instance):
         return objects.truth_of_instance(frame, node[1], value)
     frame.tested = "size" if isinstance(value, SizeInt) or value == SIZE_TEST else "host"
-    return truth_of(value)
+    outcome = truth_of(value)
+    if outcome is not None:
+        frame.guard(Kind.BRANCH, node[1], outcome)
+    return outcome
 
 
 def is_training(frame: Frame, node: Node) -> bool:
@@ -101,7 +105,11 @@ def _identity(frame: Frame, node: Node) -> bool | None:
         same = is_none(left)
     elif isinstance(left, Const) and isinstance(right, Const):
         same = left == right
-    return None if same is None else same == (node[3][0] == "is")
+    if same is None:
+        return None
+    frame.guard(Kind.BRANCH, node[1], same)
+    positive: bool = node[3][0] == "is"
+    return same == positive
 
 
 def is_none(value: Value) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ..facts import Branch, Index
+from ..guards import Kind
 from ..ir import Node
 from ..symbols import FunctionSymbol
 from ..values import (
@@ -42,9 +43,11 @@ def peek(frame: Frame, node: Node) -> Value:
     """`evaluate` without reporting: for looking again at something already evaluated."""
     traced, frame.traced = frame.traced, False
     mark = len(frame.emissions)
+    frame.analysis.peeking += 1
     try:
         return evaluate(frame, node)
     finally:
+        frame.analysis.peeking -= 1
         frame.traced = traced
         del frame.emissions[mark:]
 
@@ -281,8 +284,9 @@ def _starred(frame: Frame, node: Node) -> Value:
 
 
 def _fstring(frame: Frame, node: Node) -> Value:
-    for part in node[2]:
-        evaluate(frame, part)
+    parts = [evaluate(frame, part) for part in node[2]]
+    if node[3] and all(isinstance(part, Const) for part in parts):
+        return Const("".join(str(part.value) for part in parts if isinstance(part, Const)))
     return Host("str", "tensor text" if any(isinstance(known(peek(frame, p)), Tensor) for p in node[2]) else "")
 
 
@@ -296,6 +300,8 @@ def _comprehension(frame: Frame, node: Node) -> Value:
         return unrolled
     for target, iterable, tests in node[4]:
         values = known(evaluate(inner, iterable))
+        if isinstance(values, Tuple_):
+            inner.guard(Kind.LENGTH, iterable[1], len(values.items))
         statements.bind(inner, target, objects.iterate(frame, iterable[1], values))
         inner.loops += 1
         for condition in tests:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ..facts import Call
+from ..guards import Kind
 from ..ir import Span
 from ..values import (
     NONE,
@@ -37,6 +38,9 @@ from ..vocabulary import CALLERS, OPAQUE, TRANSFORMS
 from . import arithmetic, builtin_calls, calls, region, results
 from .frame import Frame
 
+FIXED = {"dim", "dim0", "dim1", "dims", "axis", "axis0", "axis1", "start_dim", "end_dim"}
+"""Parameters whose ints never become symbolic."""
+FIXES_ALL = {"torch.Tensor.unfold"}
 RESULT_OBJECTS = {
     "logging.getLogger": "logging.Logger",
     "transformers.utils.logging.get_logger": "logging.Logger",
@@ -60,7 +64,7 @@ def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: b
     if name.startswith("torch."):
         return _torch(frame, span, name, arguments)
     if name.startswith("numpy."):
-        return results.numpy_result(name, arguments)
+        return results.numpy_result(frame, name, arguments)
     if name.startswith("math."):
         return results.math_result(name, arguments)
     if name.startswith("operator."):
@@ -99,8 +103,24 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
         return Partial(External(name), arguments)  # `custom_op("library::name", …)`, to be applied to the function
     if name in OPAQUE:
         return Opaque(arguments.positional[0]) if arguments.positional else External(name)
+    guard_fixed(frame, span, name, arguments)
     kind = api.kind_given(name, passed(frame, name, arguments))
     return results.result_of_kind(frame, name, kind, arguments, None)
+
+
+def guard_fixed(frame: Frame, span: Span, name: str, arguments: Arguments) -> None:
+    """What an operator fixes in the graph: which dimension it works on, and how many there are in a list."""
+    if not frame.following:
+        return
+    arity = frame.analysis.api.arity(name)
+    names = arity.names if arity is not None else ()
+    given = [*zip((*names, *("" for _ in arguments.positional)), arguments.positional, strict=False)]
+    for key, value in [*given, *arguments.keywords]:
+        match known(value):
+            case Const(value=int() as number) if key in FIXED or name in FIXES_ALL:
+                frame.guard(Kind.VALUE, span, (key, number))
+            case Tuple_(items=items):
+                frame.guard(Kind.LENGTH, span, (key, len(items)))
 
 
 def join_tensor(arguments: Arguments) -> Value:

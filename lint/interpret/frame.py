@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ..emission import Emission, Hit, Site
 from ..facts import Fact
 from ..findings import Confidence, Effect, When
+from ..guards import Kind, Place
 from ..ir import Span
 from ..symbols import FunctionSymbol, Module
 from ..values import Value
@@ -32,11 +33,6 @@ class Settings(Struct, frozen=True):
     """Other config switches, as `name=value`."""
     reorderable: frozenset[str] = frozenset()
     """Logging functions that Dynamo moves behind the graph, or drops."""
-    varying: frozenset[str] = frozenset()
-    """The entry's parameters that visible calls give three or more different values."""
-
-    def varies(self, parameter: str) -> bool:
-        return parameter in self.varying
 
     def flag(self, name: str) -> bool:
         return f"{name}=True" in self.flags
@@ -73,6 +69,10 @@ class Frame:
     """A graph break before this point makes Dynamo give up the whole frame."""
     eager: bool = False
     """Inside `set_stance("force_eager")`: compiled functions run uncompiled."""
+    gradients: tuple[str, Place] | None = None
+    """The context that switches gradients on or off, if any."""
+    written: Place | None = None
+    """The header of the loop whose values are written out in it, where one is being followed pass by pass."""
     when: When = field(default_factory=When)
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
@@ -109,18 +109,31 @@ class Frame:
             frame = frame.scope
         return None
 
+    def guard(self, kind: Kind, span: Span, value: object) -> None:
+        """Note what the call that is being followed is guarded on."""
+        if self.following:
+            self.analysis.guard_at(kind, self.place(span), value)
+
+    def place(self, span: Span) -> Place:
+        return Place(self.module.path, self.qualname, span)
+
+    @property
+    def following(self) -> bool:
+        """Whether one call is being followed with all that is known of its arguments."""
+        return self.traced and self.analysis.following is not None
+
     def observe(self, fact: Fact) -> None:
         """Hand a fact met in traced code to the rules."""
-        if self.traced and self.live:
+        if self.traced and self.live and self.analysis.following is None:
             for hit in self.analysis.judge(fact, self):
                 self._emit(hit)
 
-    def declare(self, fact: Fact) -> None:
-        """Hand over a fact that matters wherever it stands, traced or not."""
+    def declare(self, fact: Fact, place: Place | None = None) -> None:
+        """Hand over a fact that matters wherever it stands, traced or not; `place` if that is not in this function."""
         for hit in self.analysis.judge(fact, self):
-            self._emit(hit)
+            self._emit(hit, place)
 
-    def _emit(self, hit: Hit) -> None:
+    def _emit(self, hit: Hit, place: Place | None = None) -> None:
         effect = self.analysis.effect_of(hit.code)
         if effect is Effect.GRAPH_BREAK and self.traced and not self.settings.fullgraph:
             hit, effect = self._placed(hit, effect)
@@ -130,8 +143,8 @@ class Frame:
             Emission(
                 hit,
                 effect,
-                self.module.path,
-                self.qualname,
+                place.path if place else self.module.path,
+                place.function if place else self.qualname,
                 self.when,
                 self.settings.explicit_fullgraph,
                 doubtful=self.doubts > 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts import Call, Format
+from ..guards import Kind
 from ..ir import Span
 from ..values import (
     NONE,
@@ -69,16 +70,18 @@ def _tensor_method(
         kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "")
         return builtin_calls.read(frame, span, receiver, name, kind, arguments)
     frame.observe(Call(span, symbol, arguments, receiver, discarded))
+    external.guard_fixed(frame, span, symbol, arguments)
     match name:
         case "tolist":
             return _list_read(frame, receiver)
         case "size" | "stride" | "numel" | "nelement" | "element_size":
-            return _size_method(receiver, name, arguments)
+            return _size_method(receiver, name, arguments, frame.following)
         case "dim" | "ndimension":
             return Host("int") if receiver.sizes is None else Const(len(receiver.sizes))
         case "numpy":
             return replace(receiver, array=True)
         case "split" | "chunk" | "unbind" | "tensor_split":
+            _guard_pieces(frame, span, receiver, name, arguments)
             return Sequence(replace(receiver, sizes=None, made_here=True), "tuple")
         case "astype" | "copy" | "ravel" if receiver.array:
             return replace(receiver, sizes=None, made_here=True)
@@ -90,16 +93,37 @@ def _tensor_method(
     return results.result_of_kind(frame, method, kind_name, arguments, receiver)
 
 
+def _guard_pieces(frame: Frame, span: Span, receiver: Tensor, name: str, arguments: Arguments) -> None:
+    """How many pieces there are is fixed in the graph."""
+    match arguments.get(0 if name == "unbind" else 1, "dim"):
+        case None | Const(value=0):
+            size = receiver.sizes[0] if receiver.sizes else None
+        case Const(value=-1):
+            size = receiver.sizes[-1] if receiver.sizes else None
+        case _:
+            size = None
+    match name, arguments.get(0, "split_size"):
+        case "split", Const(value=int() as width) if size is not None and width > 0:
+            frame.guard(Kind.LENGTH, span, -(-size // width))
+        case "unbind", _ if size is not None:
+            frame.guard(Kind.LENGTH, span, size)
+
+
 def _list_read(frame: Frame, receiver: Tensor) -> Value:
     kind = receiver.dtype or ""
     element: Value = Scalar(kind) if frame.traced and frame.settings.capture_scalars else Host(kind)
     return element if receiver.sizes == () else Sequence(element, "list")
 
 
-def _size_method(receiver: Tensor, name: str, arguments: Arguments) -> Value:
+def _size_method(receiver: Tensor, name: str, arguments: Arguments, exact: bool) -> Value:
+    sizes = Tuple_(()) if receiver.sizes is None or receiver.unbacked else objects.shape_of(receiver, exact)
+    if name == "size" and isinstance(sizes, Tuple_) and sizes.items:
+        match arguments.get(0, "dim"):
+            case None:
+                return sizes
+            case Const(value=int() as dim) if -len(sizes.items) <= dim < len(sizes.items):
+                return sizes.items[dim]
     if name in ("size", "stride") and not arguments.positional and not arguments.keywords:
-        if receiver.sizes is not None and name == "size" and not receiver.unbacked:
-            return Tuple_(tuple(SIZE for _ in receiver.sizes))
         return Sequence(SizeInt(receiver.unbacked), "size")
     return SizeInt(receiver.unbacked)
 
@@ -201,6 +225,8 @@ def _sequence_method(receiver: Tuple_ | Sequence, name: str) -> Value:
 
 def _scalar_method(frame: Frame, span: Span, receiver: Value, name: str, arguments: Arguments) -> Value:
     if kind_of(receiver) == "str":
+        if isinstance(receiver, Const):
+            frame.guard(Kind.VALUE, span, receiver.value)
         if name == "format":
             for value in arguments.positional:
                 frame.observe(Format(span, known(value), "format"))

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator
 
 from ..facts import GlobalRead
+from ..guards import Kind
 from ..ir import Node
 from ..symbols import Module
 from ..values import (
@@ -31,6 +32,10 @@ COUNTED = {"int", "str", "bool", "float"}
 def global_value(frame: Frame, node: Node) -> Value:
     """The value of a name that is no local; reports it where the program rebinds it while it runs."""
     name = node[2]
+    if frame.following and isinstance(held := frame.analysis.heap.get((ModuleRef(frame.module), name)), Const):
+        if held.kind in COUNTED:
+            frame.guard(Kind.GLOBAL, node[1], held.value)
+        return held
     value = value_of(frame.analysis, frame.module, name)
     if name in frame.globals or _rebound(frame.module, name):
         value = _widened(value, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..facts import Attribute
+from ..guards import Kind
 from ..ir import Node, Span
 from ..symbols import ClassSymbol, FunctionSymbol
 from ..values import (
@@ -44,6 +45,8 @@ from .analysis import Analysis
 from .frame import Frame
 
 MODULE = "torch.nn.Module"
+BY_VALUE = {"int", "bool", "str"}
+"""What is guarded by value: floats become symbolic after one change."""
 NO_LIBRARY = sys.stdlib_module_names | {"builtins", "torch", "numpy"}
 DATACLASSES = {"dataclasses.dataclass", "typing.NamedTuple", "typing.TypedDict"}
 
@@ -63,7 +66,7 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
             submodule = frame.analysis.project.find(f"{module.name}.{name}", module)
             return UNKNOWN if submodule is None else ModuleRef(submodule)
         case Class():
-            return _class_attribute(frame, receiver, name)
+            return _class_attribute(frame, span, receiver, name)
         case Super():
             return _super_attribute(frame, span, receiver, name)
         case Compiled(target=target) | Disabled(target=target):
@@ -95,7 +98,7 @@ def tensor_attribute(frame: Frame, span: Span, receiver: Tensor, name: str) -> V
     frame.observe(Attribute(span, f"{prefix}.{name}", receiver))
     match name:
         case "shape":
-            return _shape(receiver)
+            return shape_of(receiver, frame.following)
         case "data" | "real" | "imag" | "T" | "mT" | "H" | "mH":
             return receiver
         case "dtype" | "device":
@@ -111,12 +114,12 @@ def tensor_attribute(frame: Frame, span: Span, receiver: Tensor, name: str) -> V
     return Host(kind if kind in ("bool", "str", "float") else "")
 
 
-def _shape(receiver: Tensor) -> Value:
+def shape_of(receiver: Tensor, exact: bool) -> Value:
     if receiver.unbacked:
         return Sequence(SizeInt(unbacked=True), "size")
     if receiver.sizes is None:
         return SIZES
-    return Tuple_(tuple(SIZE for _ in receiver.sizes))
+    return Tuple_(tuple(SIZE if size is None or not exact else Const(size) for size in receiver.sizes))
 
 
 def _object_attribute(frame: Frame, span: Span, receiver: ExternalObject, name: str) -> Value:
@@ -193,8 +196,37 @@ def find_method(analysis: Analysis, symbol: ClassSymbol, name: str) -> FunctionS
     return None
 
 
+def _as_it_is(frame: Frame, span: Span, receiver: Instance, name: str) -> Value | None:
+    """An attribute in the call that is being followed."""
+    value = frame.analysis.heap.get((receiver, name))
+    if value is None:
+        value = _built(frame, receiver).get(name) or _declared(frame, receiver, name)
+    if is_module(frame.analysis, receiver.symbol):
+        guard_value(frame, span, receiver, name, value)
+    elif isinstance(value, Const) and value.kind == "int" and frame.analysis.following is not None:
+        frame.analysis.following.numbers.append((f"{receiver.symbol.qualname}.{name}", value.value))
+    return value
+
+
+def guard_value(frame: Frame, span: Span, receiver: Value, name: str, value: Value | None) -> None:
+    """Dynamo guards by value an int or a string that it reads from a module or a class, and the sizes of a module's
+    tensors; of a module in it the type.
+    """
+    analysis, key = frame.analysis, (receiver, name)
+    match value:
+        case Const() if value.kind in BY_VALUE:
+            frame.guard(Kind.COUNTER if key in analysis.counters else Kind.ATTRIBUTE, span, (name, value.value))
+        case Tensor(sizes=sizes) if sizes is not None and key in analysis.heap:
+            frame.guard(Kind.ATTRIBUTE, span, (name, sizes))
+        case Instance() | ExternalObject() if key in analysis.stored_at:
+            place = analysis.stored_at[key]
+            analysis.guard_at(Kind.ATTRIBUTE, place, value)
+
+
 def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) -> Value:
     analysis = frame.analysis
+    if frame.following and not frame.storing and (value := _as_it_is(frame, span, receiver, name)) is not None:
+        return value
     method = find_method(analysis, receiver.symbol, name)
     stored_value = (
         analysis.attributes.get(receiver, {}).get(name) if frame.storing else _built(frame, receiver).get(name)
@@ -323,7 +355,7 @@ def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> 
     return value
 
 
-def _class_attribute(frame: Frame, receiver: Class, name: str) -> Value:
+def _class_attribute(frame: Frame, span: Span, receiver: Class, name: str) -> Value:
     method = find_method(frame.analysis, receiver.symbol, name)
     if method is not None:
         value = calls.decorated(frame.analysis.module_frame(method.module), method, None)
@@ -336,6 +368,11 @@ def _class_attribute(frame: Frame, receiver: Class, name: str) -> Value:
     for cls in resolution(frame.analysis, receiver.symbol)[0]:
         if name in cls.classes:
             return Class(cls.classes[name])
+    if frame.following:
+        held = frame.analysis.heap.get((receiver, name)) or _declared(frame, Instance(receiver.symbol), name)
+        guard_value(frame, span, receiver, name, held)
+        if isinstance(held, Const):
+            return held
     declared = _declared(frame, Instance(receiver.symbol), name)
     if declared is not None:
         return declared

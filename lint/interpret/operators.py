@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts import Branch, Call, Compared, Format
+from ..guards import Kind
 from ..ir import Span
 from ..values import (
     NONE,
@@ -34,8 +35,12 @@ from .frame import Frame
 def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
     match base:
         case Tensor():
+            for part in index_parts(index):
+                if isinstance(part, Tuple_):
+                    frame.guard(Kind.LENGTH, span, len(part.items))
             return _tensor_item(base, index)
         case Tuple_(items=items) if isinstance(index, Const) and isinstance(index.value, int):
+            frame.guard(Kind.VALUE, span, index.value)
             return items[index.value] if -len(items) <= index.value < len(items) else UNKNOWN
         case Tuple_() if isinstance(index, Sequence) and index.kind == "slice":
             return Sequence(element_of(base), "list" if base.mutable else "tuple")
@@ -45,6 +50,7 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
             return base if isinstance(index, Sequence) and index.kind == "slice" else base.element
         case Mapping(items=items, rest=rest):
             if isinstance(index, Const):
+                frame.guard(Kind.VALUE, span, index.value)
                 return base.get(index.value, UNKNOWN if rest is None else rest)
             return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
         case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
@@ -62,7 +68,7 @@ def _tensor_item(base: Tensor, index: Value) -> Value:
     """`x[index]`: the rank is kept only through plain integer and slice indices."""
     mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in index_parts(index))
     sizes = _sizes_after(base.sizes, index_parts(index))
-    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False)
+    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True)
 
 
 def index_parts(index: Value) -> tuple[Value, ...]:
@@ -107,6 +113,8 @@ def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
             return Host("bool")
         return result_of(operator, left, right)
     if isinstance(left, Const) and isinstance(right, Const):
+        if left.kind == "str":
+            frame.guard(Kind.VALUE, span, (left.value, right.value))
         return fold(operator, left, right) or Host("bool")
     frame.observe(Compared(span, operator, left, right))
     if isinstance(left, External) and isinstance(right, External):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts import CompileCall
+from ..guards import MODE, Called, Number
 from ..ir import Node, Span
 from ..values import (
     NONE,
@@ -12,16 +13,21 @@ from ..values import (
     Compiled,
     Const,
     External,
+    Mapping,
     Partial,
     Tensor,
+    Tuple_,
     Value,
+    kind_of,
     known,
 )
 from . import calls
-from .analysis import SeenCall
+from .analysis import Following, SeenCall
 from .frame import Frame
 
 COMPILE = "torch.compile"
+FOLLOWED = 24
+"""Calls of one entry that are followed one by one."""
 
 
 def is_compile(decorator: Value) -> bool:
@@ -68,10 +74,70 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     """A call of compiled code: inlined when the caller is traced itself, else remembered as one the entry gets."""
     if not frame.traced:
         arguments = _from_outside(arguments)
-    if not frame.traced and not frame.eager:
-        record = frame.analysis.enter(compiled, "call", frame.module, span)
-        record.calls.append(SeenCall(arguments, _repeated(frame)))
-    return calls.call(frame, span, known(compiled.target), arguments)
+    if frame.traced or frame.eager or frame.following:
+        return calls.call(frame, span, known(compiled.target), arguments)
+    record = frame.analysis.enter(compiled, "call", frame.module, span)
+    repeated = _repeated(frame)
+    if repeated or len(record.calls) >= FOLLOWED or frame.analysis.following is not None:
+        record.calls.append(SeenCall(arguments, repeated))
+        return calls.call(frame, span, known(compiled.target), arguments)
+    record.calls.append(SeenCall(arguments, repeated))
+    target = calls.target_of(frame.analysis, compiled.target)
+    same = frame.analysis.followed.setdefault(compiled if target is None else target[0].symbol, [])
+    value, called = _followed(frame, span, compiled, arguments)
+    same.append((record, called))
+    return value
+
+
+def _followed(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments) -> tuple[Value, Called]:
+    """Follow one call with all that is known of it: what it gives, and what it would be guarded on."""
+    analysis = frame.analysis
+    inside = Frame(analysis, frame.module, None, frame.settings, traced=True, caller=frame)
+    analysis.following = following = Following()
+    try:
+        value = calls.call(inside, span, known(compiled.target), arguments)
+    finally:
+        analysis.following = None
+    inputs, numbers = _parts(arguments)
+    mode, switched = frame.gradients or ("", None)
+    return value, Called(
+        place=frame.place(span),
+        written=frame.written or frame.place(span),
+        switched=switched or frame.place(span),
+        guards=tuple(dict.fromkeys(following.guards)),
+        inputs=(*inputs, (MODE, mode)),
+        numbers=(*numbers, *dict(following.numbers).items()),
+    )
+
+
+def _parts(arguments: Arguments) -> tuple[list[tuple[str, object]], list[Number]]:
+    """What kind of thing each argument is, and the numbers in it."""
+    inputs: list[tuple[str, object]] = [("keywords", frozenset(name for name, _ in arguments.keywords))]
+    numbers: list[Number] = []
+    for name, value in [*((str(i), v) for i, v in enumerate(arguments.positional)), *arguments.keywords]:
+        _describe(name, value, inputs, numbers)
+    return inputs, numbers
+
+
+def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers: list[tuple[str, int | None]]) -> None:
+    match value:
+        case Tensor(sizes=sizes, dtype=dtype, layout=layout):
+            inputs.append((name, ("Tensor", dtype, layout, None if sizes is None else len(sizes))))
+            numbers += [(f"{name}.size({dim})", size) for dim, size in enumerate(sizes or ())]
+        case Const(value=bool()):
+            inputs.append((name, "bool"))
+        case Const(value=int() as number):
+            inputs.append((name, "int"))
+            numbers.append((name, number))
+        case Tuple_(items=items):
+            inputs.append((name, kind_of(value)))
+            for position, item in enumerate(items):
+                _describe(f"{name}[{position}]", item, [], numbers)  # the length counts, where it is used
+        case Mapping(items=entries):
+            for key, item in entries:
+                _describe(f"{name}[{key!r}]", item, inputs, numbers)
+        case _:
+            inputs.append((name, kind_of(value)))
 
 
 def _from_outside(arguments: Arguments) -> Arguments:

@@ -3,6 +3,8 @@ tell."""
 
 from __future__ import annotations
 
+import math
+
 from msgspec.structs import replace
 
 from ..values import (
@@ -27,6 +29,8 @@ from .frame import Frame
 
 COUNTING = {"sum", "prod", "cumsum"}
 """What makes integers of booleans."""
+SIZE_AT = {"choice": 1, "normal": 2, "rand": 0, "randint": 2, "random": 0, "random_sample": 0, "uniform": 2}
+"""Numpy's draws of a single number where this argument, `size`, is not given."""
 NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 
 
@@ -160,7 +164,12 @@ def _factory_sizes(last: str, arguments: Arguments) -> tuple[int | None, ...] | 
 
 
 def _size(value: Value) -> int | None:
-    return value.value if isinstance(value, Const) and isinstance(value.value, int) else None
+    match value:
+        case Const(value=int() as number):
+            return number
+        case Const(value=float() as number) if number.is_integer():
+            return int(number)
+    return None
 
 
 def _literal_sizes(value: Value) -> tuple[int | None, ...] | None:
@@ -175,8 +184,9 @@ def _literal_sizes(value: Value) -> tuple[int | None, ...] | None:
     return None
 
 
-def numpy_result(name: str, arguments: Arguments) -> Value:
-    """In traced code Dynamo runs numpy on tensors, so that its results are as data-dependent as theirs."""
+def numpy_result(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """In traced code Dynamo runs numpy on tensors, so that its results are as data-dependent as theirs; drawing one
+    number breaks the graph, after which it is like any other."""
     last = name.rpartition(".")[2]
     if last in NUMPY_CONSTANTS:
         return ExternalObject(name)
@@ -185,6 +195,8 @@ def numpy_result(name: str, arguments: Arguments) -> Value:
     if ".random." in name and last[:1].isupper():
         return ExternalObject(name)
     if ".random." in name:
+        if not frame.settings.capture_scalars and last in SIZE_AT and arguments.get(SIZE_AT[last], "size") is None:
+            return Host("int" if last == "randint" else "float", f"call {name}")
         return Tensor(array=True, random=True, made_here=True)
     if last in ("ones", "zeros", "empty", "array", "asarray"):
         return Tensor(
@@ -195,11 +207,21 @@ def numpy_result(name: str, arguments: Arguments) -> Value:
     return Tensor(array=True, made_here=True)
 
 
+def _folded(name: str, inputs: list[Value]) -> Const | None:
+    """`math.log2(8)`: what a function of constants gives."""
+    try:
+        return Const(getattr(math, name)(*(value.value for value in inputs if isinstance(value, Const))))
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
 def math_result(name: str, arguments: Arguments) -> Value:
     last = name.removeprefix("math.")
     inputs = [known(value) for value in arguments.positional]
     if any(isinstance(value, Scalar) for value in inputs):
         return Scalar("float")
+    if inputs and all(isinstance(value, Const) for value in inputs) and (folded := _folded(last, inputs)) is not None:
+        return folded
     kind = "int" if last in ("floor", "ceil", "gcd", "lcm", "prod", "comb", "factorial", "isqrt", "trunc") else "float"
     kind = "bool" if last.startswith("is") and last != "isqrt" else kind
     if any(isinstance(value, SizeInt) for value in inputs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..facts import Branch, Definition, Enter, Return, Setting, Store
+from ..guards import Kind
 from ..ir import Block, Node
 from ..symbols import ClassSymbol, FunctionSymbol
 from ..values import (
@@ -16,6 +17,7 @@ from ..values import (
     ExternalObject,
     Instance,
     Mapping,
+    ModuleRef,
     Scalar,
     Sequence,
     Tensor,
@@ -30,7 +32,8 @@ from . import calls, conditions, expressions, names, objects, operators
 from .frame import Frame
 
 UNROLL = 16
-"""Loops over known values around compiled calls are followed pass by pass up to this many."""
+"""Loops over known values around compiled calls are followed pass by pass, this many of them."""
+GRADIENT_MODES = {"torch.no_grad", "torch.inference_mode", "torch.enable_grad"}
 
 
 def run(frame: Frame, body: Block) -> None:
@@ -78,6 +81,8 @@ def bind(frame: Frame, target: Node, value: Value) -> None:
     match target[0]:
         case "name":
             frame.env[target[2]] = value
+            if target[2] in frame.globals or (frame.function is None and not frame.traced):
+                _remember_global(frame, target[2], value)
         case "tuple" | "list":
             _spread(frame, target, known(value))
         case "star":
@@ -86,6 +91,12 @@ def bind(frame: Frame, target: Node, value: Value) -> None:
             _store_attribute(frame, target, value)
         case "sub":
             _store_item(frame, target, value)
+
+
+def _remember_global(frame: Frame, name: str, value: Value) -> None:
+    """What a module's name holds by now, for the calls that are followed one by one."""
+    if not frame.analysis.peeking and (frame.following or not frame.traced):
+        frame.analysis.heap[ModuleRef(frame.module), name] = value if certain(frame) else UNKNOWN
 
 
 def _spread(frame: Frame, target: Node, value: Value) -> None:
@@ -113,9 +124,39 @@ def _store_attribute(frame: Frame, target: Node, value: Value, update: bool = Fa
     if isinstance(receiver, Instance) and frame.storing:
         table = frame.analysis.attributes.setdefault(receiver, {})
         table[name] = join(table[name], value) if name in table and frame.conditions else value
+    if isinstance(receiver, (Instance, Class, ExternalObject)) and not frame.storing:
+        held = value if certain(frame) else join(previous, value)
+        _remember(frame, target, receiver, name, previous, held, update)
     frame.observe(Store(target[1], symbol, receiver, name, value, previous, update))
     if path:
         frame.env[path] = value
+
+
+def certain(frame: Frame) -> bool:
+    """Whether what is being interpreted happens, and happens once."""
+    return not frame.loops and not frame.conditions
+
+
+def _remember(
+    frame: Frame, target: Node, receiver: Value, name: str, previous: Value, value: Value, update: bool
+) -> None:
+    """What an attribute holds by now, for the calls that are followed one by one."""
+    analysis = frame.analysis
+    previous = analysis.heap.get((receiver, name), previous)
+    if analysis.peeking or not (frame.following or not frame.traced):
+        return
+    analysis.heap[receiver, name] = value
+    if not frame.traced:
+        analysis.stored_at[receiver, name] = frame.place(target[1])
+    elif isinstance(receiver, Instance) and (update or _counts(previous, value)):
+        analysis.counters.add((receiver, name))
+
+
+def _counts(before: Value, after: Value) -> bool:
+    match before, after:
+        case Const(value=int() as old), Const(value=int() as new):
+            return abs(new - old) == 1
+    return False
 
 
 def _store_item(frame: Frame, target: Node, value: Value) -> None:
@@ -211,12 +252,18 @@ def _merge(frame: Frame, other: dict[str, Value], other_live: bool) -> None:
 
 def _for(frame: Frame, node: Node) -> None:
     iterable = expressions.evaluate(frame, node[3])
+    if isinstance(iterable, Tuple_):
+        frame.guard(Kind.LENGTH, node[3][1], len(iterable.items))
     passes = _passes(frame, iterable)
     if passes is not None:
+        outer = frame.written
+        if node[3][0] in ("tuple", "list"):
+            frame.written = frame.place(node[1])
         for value in passes:
             bind(frame, node[2], value)
             run(frame, node[4])
             frame.live = True
+        frame.written = outer
         run(frame, node[5])
         return
     _loop(frame, node[4], lambda: bind(frame, node[2], objects.iterate(frame, node[3][1], known(iterable))))
@@ -225,9 +272,9 @@ def _for(frame: Frame, node: Node) -> None:
 
 def _passes(frame: Frame, iterable: Value) -> tuple[Value, ...] | None:
     """The values of each pass, where code around compiled calls loops over a few known ones."""
-    if frame.traced or not isinstance(iterable, Tuple_) or len(iterable.items) > UNROLL:
+    if frame.traced or not isinstance(iterable, Tuple_):
         return None
-    return iterable.items
+    return iterable.items[:UNROLL]
 
 
 def _while(frame: Frame, node: Node) -> None:
@@ -254,7 +301,7 @@ def _loop(frame: Frame, body: Block, advance: Callable[[], object]) -> None:
 
 
 def _with(frame: Frame, node: Node) -> None:
-    lost, eager = 0, frame.eager
+    lost, eager, gradients = 0, frame.eager, frame.gradients
     for context, target in node[2]:
         value = known(expressions.evaluate(frame, context))
         name = context_symbol(value)
@@ -262,13 +309,15 @@ def _with(frame: Frame, node: Node) -> None:
         lost += name not in RESUMABLE_CONTEXTS
         if name == "torch.compiler.set_stance":
             frame.eager = True
+        if name in GRADIENT_MODES:
+            frame.gradients = (name, frame.place(node[1]))
         entered = calls.enter_context(frame, context[1], value)
         if target is not None:
             bind(frame, target, entered)
     frame.contexts += lost
     run(frame, node[3])
     frame.contexts -= lost
-    frame.eager = eager
+    frame.eager, frame.gradients = eager, gradients
 
 
 def context_symbol(value: Value) -> str:
