@@ -20,10 +20,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .events import End, Event, Remark, encode
+from .events import End, Event, Remark
 from .measured import remark
 from .supervise import Request, supervise
 from .targets import Job, TargetError
+from .wire import encode
 from .worker import unavailable
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _prepare() -> Ready:
 
     version = str(torch.__version__)
     try:
-        for name in ("capture", "backend", "program", "counting"):
+        for name in ("capture", "backend", "program", "counting", "frozen"):
             importlib.import_module(f"fullgraph.jit.{name}")
     except (ImportError, AttributeError) as error:
         return Ready(version, f"{error}; {remark(version) or 'is the installation of torch whole?'}")
@@ -116,7 +117,7 @@ def _writer(file: Path, own: int) -> Callable[[Event], None]:
 
 
 def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
-    from . import backend, capture, counting, program
+    from . import backend, capture, counting, frozen, program
     from .run_test import TestFailed
 
     if unmeasured := remark(importlib.metadata.version("torch")):
@@ -124,8 +125,9 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
     paths = capture.Paths(Path.cwd(), job.roots, tuple(_folders(job.first_party)))
     settings = replace(job.settings, backend="eager") if job.settings.fake else job.settings
     with (
+        frozen.watched(job.watch, emit) as watching,
         backend.overridden(settings, emit),
-        capture.observe(emit, paths),
+        capture.observe(watching, paths),
         counting.limited(settings.max_calls) as calls,
     ):
         try:

@@ -9,8 +9,8 @@ from typing import Any
 
 from fullgraph.lint.emit.json import finding_as_json
 
-from .events import Break, Graph, Observation, Recompile
-from .verify import Judged, TargetReport
+from .events import Graph, Observation, Recompile
+from .verify import Judged, TargetReport, rules_for
 
 
 def render(reports: Sequence[TargetReport]) -> str:
@@ -25,28 +25,19 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "target": seen.target,
         "status": seen.status.value,
         "detail": seen.detail,
-        "breaks": [_break(item) for item in seen.breaks],
+        "breaks": [asdict(item) for item in seen.breaks],
         "remarks": list(seen.remarks),
         "output": list(seen.output),
         "calls": [asdict(item) for item in seen.calls],
-        "recompiles": [_recompile(item) for item in sorted(seen.recompiles, key=_recompile_key)],
+        "recompiles": [asdict(item) for item in sorted(seen.recompiles, key=_recompile_key)],
         "frames": [asdict(item) for item in sorted(seen.frames, key=lambda item: (item.path, item.line, item.id))],
         "graphs": [_graph(item, seen) for item in seen.graphs],
         "no_mlir": seen.no_mlir,
         "errors": [asdict(item) for item in seen.failures],
+        "backend_errors": [asdict(item) for item in seen.backend_errors],
         "findings": [_judged(item) for item in report.judged],
-        "unpredicted": [_break(item) for item in report.unpredicted],
+        "unpredicted": [{**asdict(item), "rules": rules_for(item)} for item in report.unpredicted],
     }
-
-
-def _break(item: Break) -> dict[str, Any]:
-    fields = asdict(item)
-    del fields["number"]
-    return fields
-
-
-def _recompile(item: Recompile) -> dict[str, Any]:
-    return asdict(item)
 
 
 def _recompile_key(item: Recompile) -> tuple[str, int, int, int]:
@@ -69,4 +60,5 @@ def _graph(graph: Graph, seen: Observation) -> dict[str, Any]:
 
 
 def _judged(item: Judged) -> dict[str, Any]:
-    return {**finding_as_json(item.finding), "verdict": item.verdict.value, "evidence": item.evidence}
+    judged = {"verdict": item.verdict.value, "evidence": item.evidence, "basis": asdict(item.basis)}
+    return finding_as_json(item.finding) | judged

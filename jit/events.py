@@ -1,17 +1,16 @@
-"""The dynamic half's data model: what Dynamo was seen to do. Imports nothing of ours and never imports torch.
+"""The dynamic half's data model: what Dynamo was seen to do. Never imports torch.
 
 Lines count from 1, columns from 0 in code points; paths use `/`, relative inside the working directory, else absolute.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
-S = TypeVar("S", bound="Guard | Symbol")
+from .digest import Digest
 
 
 class BreakKind(str, Enum):
@@ -281,6 +280,30 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """A call of a compiled function: what it got, what it gave, and the states of the sources that are watched."""
+
+    entry: str
+    arguments: Digest
+    value: Digest
+    states: tuple[str, ...]
+    frames: tuple[str, ...]
+    """Ids, without the recompile number, of the frames that were traced meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The source with that number was changed and the compiled function called again; `stale` is None if it cannot be
+    told, and `evidence` says why.
+    """
+
+    source: int
+    entry: str
+    stale: bool | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """The target is called, and what follows belongs to this call; a second event of one number tells that it failed.
 
@@ -319,6 +342,8 @@ Event: TypeAlias = (
     | Failure
     | BackendError
     | Traced
+    | Result
+    | Probed
     | Called
     | Remark
     | End
@@ -346,72 +371,13 @@ class Observation:
     stages: tuple[Stage, ...] = ()
     no_mlir: str | None = None
     """Why eager stood in for the MLIR backend, if it did."""
+    results: tuple[Result, ...] = ()
+    probed: tuple[Probed, ...] = ()
     calls: tuple[Called, ...] = ()
     """Of an object: each call, the ones that failed with their error and with nothing that Dynamo did during them."""
     remarks: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
     """The last lines that the program wrote to stderr, if it did not end well."""
-
-
-def encode(event: Event) -> str:
-    """One event as one line of JSON."""
-    return json.dumps({"event": type(event).__name__, **asdict(event)})
-
-
-def decode(line: str) -> Event:
-    fields: dict[str, Any] = json.loads(line)
-    match fields.pop("event"):
-        case "Break":
-            return Break(**_tuples(fields) | {"kind": BreakKind(fields["kind"]), "stack": _sites(fields["stack"])})
-        case "Recompile":
-            mismatches = tuple(Mismatch(**item) for item in fields["mismatches"])
-            return Recompile(
-                **_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"]), "mismatches": mismatches}
-            )
-        case "Frame":
-            tree, phases = fields["guard_tree"], fields["phases"]
-            known = {"guard_tree": tree and _node(tree), "phases": phases and CompileTime(**phases)}
-            return Frame(**_tuples(fields) | known | {"symbols": tuple(map(_with_site(Symbol), fields["symbols"]))})
-        case "Graph":
-            return Graph(**fields)
-        case "Lowered":
-            left = tuple(Left(**item) for item in fields["left"])
-            return Lowered(**_tuples(fields) | {"phase": Phase(fields["phase"]), "left": left})
-        case "Stage":
-            return Stage(**fields | {"phase": Phase(fields["phase"])})
-        case "Reuse":
-            return Reuse(**fields)
-        case "Failure":
-            return Failure(**fields)
-        case "BackendError":
-            return BackendError(**fields | {"site": CallSite(*fields["site"])})
-        case "Traced":
-            return Traced(**fields | {"extents": tuple(Extent(*item) for item in fields["extents"])})
-        case "Called":
-            return Called(**fields)
-        case "Remark":
-            return Remark(**fields)
-        case "End":
-            return End(**fields)
-        case other:
-            raise ValueError(f"no event is called {other!r}")
-
-
-def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-
-
-def _node(fields: dict[str, Any]) -> GuardNode:
-    guards, children = map(_with_site(Guard), fields["guards"]), map(_node, fields["children"])
-    return GuardNode(fields["source"], fields["type"], tuple(guards), tuple(children))
-
-
-def _with_site(kind: type[S]) -> Callable[[dict[str, Any]], S]:
-    return lambda fields: kind(**fields | {"site": fields["site"] and CallSite(*fields["site"])})
-
-
-def _sites(items: Iterable[Iterable[Any]]) -> tuple[CallSite, ...]:
-    return tuple(CallSite(*item) for item in items)
 
 
 def latest(lowered: Iterable[Lowered]) -> tuple[Lowered, ...]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from .child import Ready
 from .events import (
+    BackendError,
     Break,
     Called,
     End,
@@ -28,18 +29,20 @@ from .events import (
     Graph,
     Lowered,
     Observation,
+    Probed,
     Recompile,
     Remark,
+    Result,
     Reuse,
     Stage,
     Status,
     Traced,
-    decode,
     distinct_breaks,
     latest,
 )
 from .supervise import Ended, Request
 from .targets import Job
+from .wire import decode
 
 PATIENCE_S = 2.0
 SHOWN_OUTPUT = 20
@@ -219,8 +222,11 @@ def _observation(item: Running, status: Status, detail: str | None, errors: str 
         frames=tuple(event for event in events if isinstance(event, Frame)),
         graphs=tuple(event for event in events if isinstance(event, Graph)),
         failures=tuple(event for event in events if isinstance(event, Failure)),
+        backend_errors=tuple(event for event in events if isinstance(event, BackendError)),
         traced=tuple(dict.fromkeys(event for event in events if isinstance(event, Traced))),
         reused=frozenset(event.frame for event in events if isinstance(event, Reuse)),
+        results=tuple(event for event in events if isinstance(event, Result)),
+        probed=tuple(event for event in events if isinstance(event, Probed)),
         lowered=latest(event for event in events if isinstance(event, Lowered)),
         stages=tuple(event for event in events if isinstance(event, Stage)),
         no_mlir=item.ready.no_mlir if job.settings.backend in (None, "mlir") and not job.settings.fake else None,

@@ -8,12 +8,13 @@ from .events import Observation, Status
 
 
 def merged(first: Observation, second: Observation, remark: str) -> Observation:
-    """Frames and graphs of the second run are numbered after those of the first. The worse status of both counts."""
+    """Frames, graphs and breaks of the second run are numbered after those of the first. The worse status counts."""
     numbers = (_number(item.frame) for item in first.traced)
     frames = 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
     graphs = max((item.number for item in first.graphs), default=0)
     known = {item.site for item in first.breaks}
-    new = (item for item in second.breaks if item.site not in known)
+    breaks = max((item.number for item in first.breaks), default=0)
+    new = (replace(item, number=item.number + breaks) for item in second.breaks if item.site not in known)
     worse = second if first.status is Status.OK else first
     return replace(
         first,

@@ -19,6 +19,7 @@ from .events import Observation, Status
 from .isolate import Pool
 from .merge import merged
 from .plan import Plan
+from .proof import proven
 from .targets import Job, Object, Script, Target
 from .verify import TargetReport, files, judge, read_source
 
@@ -39,11 +40,11 @@ def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: 
             if len(judged) == len(jobs) and _holds_in_the_other_mode(job, report)
         ]
         if not again:
-            return judged
+            return proven(pool, jobs, judged)
         others = list(watch(pool.observe([job for _, job in again]), len(again)))
-    for (index, job), other in zip(again, others, strict=False):
-        seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
-    return list(_judged([job.target for job in jobs], seen, request))
+        for (index, job), other in zip(again, others, strict=False):
+            seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
+        return proven(pool, jobs, list(_judged([job.target for job in jobs], seen, request)))
 
 
 def _job(plan: Plan, request: CheckRequest) -> Job:

@@ -12,6 +12,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
+from .sources import Watch
+
 STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
 """What the MLIR backend can show of a graph, in the order in which it is lowered."""
 VARIATIONS = ("batch", "seq", "dtype", "strides", "mode", "grad", "scalars")
@@ -122,6 +124,8 @@ class Job:
     """Names of packages, or paths, that are first-party wherever they lie."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that have to be set before torch is imported."""
+    watch: Watch | None = None
+    """What to record of the calls of compiled functions."""
 
 
 DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"

@@ -8,6 +8,7 @@ What each verdict rests on:
 - A recompile is *confirmed* if the function that holds the line was compiled again at least twice or met the limit. It
   is *refuted* if not, although a compiled version was used again: a function called once shows neither.
 - A frozen value and a misplaced `torch.compile` leave no event in one run: they are *not reached*, whatever was traced.
+  For frozen values `proof` runs the target again.
 """
 
 from __future__ import annotations
@@ -16,19 +17,30 @@ import ast
 import contextlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fullgraph.lint.findings import Effect, Finding, Severity, Span, Verdict
+from fullgraph.rules import load
 
 from .events import Break, CallSite, Extent, Failure, Observation, Recompile, Status
 from .places import all_extents
 from .targets import FailOn
 
 BREAKS = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR)
+NOT_TRACED = "not traced"
 REPEATED = 2
 """Recompiles of one function from which on they are more than the one that automatic dynamic shapes cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The events that a verdict rests on: numbers of breaks, ids of frames, and whether the expression was traced."""
+
+    traced: bool
+    breaks: tuple[int, ...] = ()
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class Judged:
     finding: Finding
     verdict: Verdict
     evidence: str
+    basis: Basis
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,16 @@ def exit_code(reports: Iterable[TargetReport], fail_on: FailOn = FailOn.ANY) -> 
 def files(observation: Observation) -> frozenset[str]:
     """First-party files that Dynamo traced."""
     return frozenset(item.path for item in observation.traced)
+
+
+def frames_of(observation: Observation, finding: Finding, read: Callable[[str], str]) -> set[str]:
+    """The frames, without recompile numbers, that traced what the finding points at."""
+    return Join(observation, Sources(read)).frames_of(finding)
+
+
+def rules_for(item: Break) -> tuple[str, ...]:
+    """The rules that say that such a break can be foreseen."""
+    return tuple(sorted(rule.code for rule in load().values() if {item.gb, item.root_gb} & set(rule.gb)))
 
 
 def judge(observation: Observation, findings: Iterable[Finding], read: Callable[[str], str]) -> TargetReport:
@@ -199,44 +222,62 @@ class Join:
     def judged(self, finding: Finding) -> Judged:
         match finding.effect:
             case Effect.RECOMPILE:
-                return Judged(finding, *self._recompile(finding))
+                return self._recompile(finding)
             case Effect.FROZEN_VALUE:
-                return Judged(finding, Verdict.NOT_REACHED, "shows only when the value changes between two calls")
+                text = "shows only when the value changes between two calls"
+                return self._verdict(finding, Verdict.NOT_REACHED, text if self.frames_of(finding) else NOT_TRACED)
             case Effect.PLACEMENT:
-                return Judged(finding, Verdict.NOT_REACHED, "about how torch.compile is used, which no event shows")
+                text = "about how torch.compile is used, which no event shows"
+                return self._verdict(finding, Verdict.NOT_REACHED, text)
             case _:
-                return Judged(finding, *self._break(finding))
+                return self._break(finding)
 
-    def _break(self, finding: Finding) -> tuple[Verdict, str]:
+    def _verdict(
+        self,
+        finding: Finding,
+        verdict: Verdict,
+        evidence: str,
+        best: Break | None = None,
+        recompiles: Sequence[Recompile] = (),
+    ) -> Judged:
+        """`best` and `recompiles` are what decided."""
+        traced = self.frames_of(finding)
+        frames = [item.frame for item in recompiles] or sorted(traced)
+        return Judged(finding, verdict, evidence, Basis(bool(traced), (best.number,) if best else (), tuple(frames)))
+
+    def _break(self, finding: Finding) -> Judged:
         statements = self.statements_of(finding)
         for statement in statements:
             if failure := self._failures.get(statement):
-                return Verdict.CONFIRMED, f"compiling raised {failure.kind}"
+                return self._verdict(finding, Verdict.CONFIRMED, f"compiling raised {failure.kind}")
         here = [item for statement in statements for item in self._breaks.get(statement, ())]
         best = max(here, key=lambda item: _agreement(item, finding), default=None)
         if best and (_agreement(best, finding) or not finding.gb):
             times = f", {best.count} times" if best.count > 1 else ""
-            return Verdict.CONFIRMED, f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}{times}"
-        if not self._traced(finding):
-            return Verdict.NOT_REACHED, "not traced"
+            text = f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}{times}"
+            return self._verdict(finding, Verdict.CONFIRMED, text, best)
+        if not self.frames_of(finding):
+            return self._verdict(finding, Verdict.NOT_REACHED, NOT_TRACED)
         if best:
-            return Verdict.REFUTED, f"broke for another reason, {best.gb or best.gb_type}"
-        return Verdict.REFUTED, "traced without a break"
+            text = f"broke for another reason, {best.gb or best.gb_type}"
+            return self._verdict(finding, Verdict.REFUTED, text, best)
+        return self._verdict(finding, Verdict.REFUTED, "traced without a break")
 
-    def _recompile(self, finding: Finding) -> tuple[Verdict, str]:
-        frames = self._traced(finding)
+    def _recompile(self, finding: Finding) -> Judged:
+        frames = self.frames_of(finding)
         for frame in sorted(frames):
             items = self.recompiling.get(frame, [])
             sites = [site for item in items for site in item.guard_sites]
             held = not sites or any(self._same_function(finding, site) for site in sites)
             if items and (held or self._guarded(finding, items)):
                 limit = ", then the limit" if any(item.limit_hit for item in items) else ""
-                return Verdict.CONFIRMED, f"compiled again {len(items)} times{limit}"
+                text = f"compiled again {len(items)} times{limit}"
+                return self._verdict(finding, Verdict.CONFIRMED, text, recompiles=items)
         if not frames:
-            return Verdict.NOT_REACHED, "not traced"
+            return self._verdict(finding, Verdict.NOT_REACHED, NOT_TRACED)
         if frames & self._observation.reused:
-            return Verdict.REFUTED, "called again without compiling again and again"
-        return Verdict.NOT_REACHED, "not called often enough to show it"
+            return self._verdict(finding, Verdict.REFUTED, "called again without compiling again and again")
+        return self._verdict(finding, Verdict.NOT_REACHED, "not called often enough to show it")
 
     def _guarded(self, finding: Finding, recompiles: list[Recompile]) -> bool:
         """Whether a guard that failed reads the name that the finding points at, wherever the value was used."""
@@ -244,7 +285,7 @@ class Join:
         guard = re.compile(rf"\b{re.escape(name)}\b")
         return bool(name) and any(guard.search(text) for item in recompiles for text in item.failed_guards)
 
-    def _traced(self, finding: Finding) -> set[str]:
+    def frames_of(self, finding: Finding) -> set[str]:
         """Frames for which the expression was traced, or its statement if it compiles to no instruction of its own."""
         path, span = finding.span.path, _extent(finding)
         own = any(_inside(extent, span) for extent in self._sources.extents(path))

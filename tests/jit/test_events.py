@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fullgraph.jit.digest import Digest
 from fullgraph.jit.events import (
     BackendError,
     Break,
@@ -24,16 +25,17 @@ from fullgraph.jit.events import (
     Lowered,
     Mismatch,
     Phase,
+    Probed,
     Recompile,
+    Result,
     Reuse,
     Stage,
     Symbol,
     Traced,
-    decode,
     distinct_breaks,
-    encode,
     latest,
 )
+from fullgraph.jit.wire import decode, encode
 
 BREAK = Break(
     number=1,
@@ -77,6 +79,8 @@ SYMBOLS = (Symbol("s0", "L['x'].size()[0]", "3"), Symbol("s1", "L['n']", "4", "4
         Failure("TorchRuntimeError", "m.py", 4, "f", "sizes differ\nso"),
         BackendError("0/0", "mine", "ValueError", "no", CallSite("m.py", 4, "f")),
         Traced("0", "m.py", "f", (Extent(3, 0, 3, 4), Extent(4, 4, 5, 1))),
+        Result("f", Digest("x", (1.0,)), Digest("y", ()), ("'1'",), ("0",)),
+        Probed(0, "f", None, "cannot be told"),
         End(None),
         End("ValueError: no"),
     ],

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Observation, Recompile, Status, Traced
 from fullgraph.jit.places import all_extents
-from fullgraph.jit.verify import TargetReport, exit_code, judge
+from fullgraph.jit.verify import Basis, TargetReport, exit_code, judge, rules_for
 from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span, Verdict
 
 SOURCE = """\
@@ -68,6 +68,19 @@ def test_a_break_at_the_place_confirms() -> None:
     assert seen.judged[0].verdict is Verdict.CONFIRMED
     assert seen.judged[0].evidence == "GB0124: graph break"
     assert seen.unpredicted == ()
+
+
+def test_a_verdict_names_what_it_rests_on() -> None:
+    (judged,) = report(FINDING, breaks=(replace(BREAK, number=7),)).judged
+    assert judged.basis == Basis(traced=True, breaks=(7,), frames=("0",))
+    (judged,) = report(FINDING, traced=()).judged
+    assert judged.basis == Basis(traced=False)
+
+
+def test_the_rules_that_should_have_foreseen_a_break() -> None:
+    assert "FG201" in rules_for(BREAK)
+    assert "FG201" in rules_for(replace(BREAK, gb="GB7000"))
+    assert rules_for(replace(BREAK, gb=None, root_gb=None)) == ()
 
 
 @pytest.mark.parametrize(
@@ -140,6 +153,11 @@ RECOMPILING = structs.replace(FINDING, effect=Effect.RECOMPILE)
 
 def test_repeated_recompiles_of_the_function_confirm() -> None:
     assert verdict(RECOMPILING, recompiles=RECOMPILES) is Verdict.CONFIRMED
+
+
+def test_a_recompile_rests_on_the_frames_compiled_again() -> None:
+    (judged,) = report(RECOMPILING, recompiles=RECOMPILES).judged
+    assert judged.basis == Basis(traced=True, frames=("0/1", "0/2"))
 
 
 def test_the_limit_confirms_at_once() -> None:

@@ -1,5 +1,5 @@
-"""Runs each script that it is given twice in this process, unwatched and watched. Prints, as JSON, the breaks in torch's
-own log of the first run and those reported of the second, as file, line and kind, and which cost a whole frame.
+"""Runs each script that it is given twice in this process, unwatched and watched. Prints, as JSON, the breaks in the
+log of torch's own of the first run and those reported of the second, as file, line and kind, and which cost a frame.
 
     python breaks_of.py SCRIPT...
 """

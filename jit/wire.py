@@ -1,0 +1,106 @@
+"""Events on their way between two processes: each is one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from .digest import Digest
+from .events import (
+    BackendError,
+    Break,
+    BreakKind,
+    Called,
+    CallSite,
+    CompileTime,
+    End,
+    Event,
+    Extent,
+    Failure,
+    Frame,
+    Graph,
+    Guard,
+    GuardNode,
+    Left,
+    Lowered,
+    Mismatch,
+    Phase,
+    Probed,
+    Recompile,
+    Remark,
+    Result,
+    Reuse,
+    Stage,
+    Symbol,
+    Traced,
+)
+
+S = TypeVar("S", Guard, Symbol)
+
+
+def encode(event: Event) -> str:
+    """One event as one line of JSON."""
+    return json.dumps({"event": type(event).__name__, **asdict(event)})
+
+
+def decode(line: str) -> Event:
+    fields: dict[str, Any] = json.loads(line)
+    match fields.pop("event"):
+        case "Break":
+            return Break(**_tuples(fields) | {"kind": BreakKind(fields["kind"]), "stack": _sites(fields["stack"])})
+        case "Recompile":
+            mismatches = tuple(Mismatch(**item) for item in fields["mismatches"])
+            return Recompile(
+                **_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"]), "mismatches": mismatches}
+            )
+        case "Frame":
+            tree, phases = fields["guard_tree"], fields["phases"]
+            known = {"guard_tree": tree and _node(tree), "phases": phases and CompileTime(**phases)}
+            return Frame(**_tuples(fields) | known | {"symbols": tuple(map(_with_site(Symbol), fields["symbols"]))})
+        case "Graph":
+            return Graph(**fields)
+        case "Lowered":
+            left = tuple(Left(**item) for item in fields["left"])
+            return Lowered(**_tuples(fields) | {"phase": Phase(fields["phase"]), "left": left})
+        case "Stage":
+            return Stage(**fields | {"phase": Phase(fields["phase"])})
+        case "Reuse":
+            return Reuse(**fields)
+        case "Failure":
+            return Failure(**fields)
+        case "BackendError":
+            return BackendError(**fields | {"site": CallSite(*fields["site"])})
+        case "Traced":
+            return Traced(**fields | {"extents": tuple(Extent(*item) for item in fields["extents"])})
+        case "Result":
+            digests = {name: Digest.restored(fields[name]) for name in ("arguments", "value")}
+            return Result(**_tuples(fields) | digests)
+        case "Probed":
+            return Probed(**fields)
+        case "Called":
+            return Called(**fields)
+        case "Remark":
+            return Remark(**fields)
+        case "End":
+            return End(**fields)
+        case other:
+            raise ValueError(f"no event is called {other!r}")
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _node(fields: dict[str, Any]) -> GuardNode:
+    guards, children = map(_with_site(Guard), fields["guards"]), map(_node, fields["children"])
+    return GuardNode(fields["source"], fields["type"], tuple(guards), tuple(children))
+
+
+def _with_site(kind: type[S]) -> Callable[[dict[str, Any]], S]:
+    return lambda fields: kind(**fields | {"site": fields["site"] and CallSite(*fields["site"])})
+
+
+def _sites(items: Iterable[Iterable[Any]]) -> tuple[CallSite, ...]:
+    return tuple(CallSite(*item) for item in items)

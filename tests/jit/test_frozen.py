@@ -1,0 +1,173 @@
+"""Frozen values are proven: by the program's own changes, or by a change after its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from fullgraph.jit.events import Event, Probed, Result
+from fullgraph.jit.sources import Kind, Source, Watch
+
+MODULE = """
+import os, random, sys
+import torch
+
+os.environ["PRESENT"] = "1"
+rng = random.Random(3)
+
+@torch.compile
+def absent(x):
+    return x * float(os.getenv("ABSENT", "1"))
+
+def present(x):
+    return x * 2 if os.environ.get("PRESENT") == "1" else x * 3
+
+def draws(x):
+    return x + rng.random()
+
+def unused(x):
+    os.getenv("UNUSED")
+    return x + 1
+
+def limit(x):
+    return x + sys.getrecursionlimit()
+
+def changes(value):
+    for name in ("ABSENT", "PRESENT", "UNUSED"):
+        os.environ[name] = value
+"""
+CHANGING = """
+import os
+import torch
+
+@torch.compile
+def f(x):
+    return x * float(os.getenv("SCALE", "1"))
+
+for value in ("1", "2"):
+    os.environ["SCALE"] = value
+    f(torch.ones(3))
+"""
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+
+@cache
+def verified() -> dict[str, list[dict[str, Any]]]:
+    """The traced findings of each target."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "module.py").write_text(MODULE)
+        Path(folder, "changing.py").write_text(CHANGING)
+        Path(folder, "pyproject.toml").write_text("[tool.fullgraph]\n")
+        functions = ("absent", "present", "draws", "unused", "limit")
+        targets = ["changing.py", *(f"module.py::{name}" for name in functions)]
+        options = ["--input", "f32[4]", "--backend", "eager", "--output-format", "json"]
+        both = [(targets[:1], options[2:]), (targets[1:], options)]
+        found: dict[str, list[dict[str, Any]]] = {}
+        for names, given in both:
+            command = [sys.executable, "-m", "fullgraph.cli", "verify", *given, *names]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+            assert done.returncode in (0, 1), done.stderr
+            for target in json.loads(done.stdout)["targets"]:
+                found[target["target"]] = [item for item in target["findings"] if item["basis"]["traced"]]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict", "evidence"),
+    [
+        ("changing.py", "confirmed", "call 2 gave the old result although the environment variable had changed"),
+        ("module.py::absent", "confirmed", "with ABSENT set to '0', the compiled function gives the old result"),
+        ("module.py::present", "refuted", "with PRESENT set to 'PRESENT', it is compiled again"),
+        ("module.py::draws", "confirmed", "3 calls give one result, and others in eager"),
+        ("module.py::unused", "not-reached", "no other value of UNUSED that was tried changes the result"),
+        ("module.py::limit", "confirmed", "with another limit, the compiled function gives the old result"),
+    ],
+)
+def test_verdicts(target: str, verdict: str, evidence: str) -> None:
+    (finding,) = verified()[target]
+    assert (finding["verdict"], finding["evidence"]) == (verdict, evidence)
+
+
+Record = Callable[[str, Watch], list[Event]]
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
+    import torch
+
+    from fullgraph.jit.frozen import watched
+
+    def run(code: str, watch: Watch) -> list[Event]:
+        (tmp_path / "patched.py").write_text(code)
+        events: list[Event] = []
+        with watched(watch, events.append):
+            __import__("patched")
+        return events
+
+    monkeypatch.syspath_prepend(tmp_path)
+    torch._dynamo.reset()
+    yield run
+    sys.modules.pop("patched", None)
+    torch._dynamo.reset()
+
+
+PATCHED = """
+import torch
+
+class Registry:
+    power = 2
+
+    @classmethod
+    def scale(cls):
+        return 1.0
+
+    def weight(self, x):
+        return x * 1.0
+
+registry = Registry()
+power = 2
+
+@torch.compile(backend="eager")
+def f(x):
+    return registry.weight(x) * Registry.scale() * power
+
+f(torch.ones(3))
+"""
+
+
+def test_attributes_and_methods_are_patched_where_they_are_found(record: Record, tmp_path: Path) -> None:
+    names = ("registry.weight", "Registry.scale", "power", "Registry.power")
+    path = str(tmp_path / "patched.py")
+    events = record(PATCHED, Watch(tuple(Source(Kind.ATTRIBUTE, name, path) for name in names), eager=False))
+    stale = {names[event.source]: event.stale for event in events if isinstance(event, Probed)}
+    assert stale == {"registry.weight": True, "Registry.scale": True, "power": False, "Registry.power": None}
+
+
+def test_outermost_calls_are_recorded_alike_compiled_and_eagerly(record: Record) -> None:
+    code = """
+import torch
+
+@torch.compile(backend="eager")
+def inner(x):
+    return x + 1
+
+@torch.compile(backend="eager")
+def outer(x):
+    return inner(x) * 2, "ä"
+
+for n in (1, 2):
+    outer(torch.full((3,), float(n)))
+"""
+    results = [event for event in record(code, Watch((), eager=True)) if isinstance(event, Result)]
+    assert [event.entry for event in results] == ["outer", "outer"]
+    assert [event.value.numbers for event in results] == [(4.0,) * 3, (6.0,) * 3]
+    assert results[0].value.form == results[1].value.form
+    assert not results[0].arguments.same(results[1].arguments)
