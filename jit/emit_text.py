@@ -37,7 +37,7 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     ops = sum(graph.ops for graph in seen.graphs)
     yield click.style(seen.target, bold=True) + f": {_count(graphs, 'graph')}, {_count(ops, 'operator')}"
     if seen.status is not Status.OK:
-        yield click.style(f"  {seen.status.value}: {seen.detail or ''}", fg="red")
+        yield f"  {click.style(seen.status.value, fg='red')}: {seen.detail or ''}"
         yield from (f"  | {line}" for line in _last_output(seen))
     for remark in seen.remarks:
         yield _line("note", "", remark)
@@ -119,7 +119,7 @@ def _line(label: str, colour: str, text: str) -> str:
 
 
 def _cut(line: str, width: int | None) -> str:
-    """The line on one row of the terminal; styles take no room."""
+    """The line on one row of the terminal; styles take no room and end before any cut."""
     plain = click.unstyle(line)
     return line if width is None or len(plain) <= width else line[: len(line) - len(plain) + width - 1] + "…"
 

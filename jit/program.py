@@ -16,15 +16,18 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from . import construct, infer, inputs
 from .events import Called, Event, Remark
+from .numberless import Numberless
 from .run_test import run_test
 from .targets import Job, Module, Object, PytestTest, Script, Settings, TargetError, parse_target
 from .vary import Call, variations
 
-FAKE = "traced with tensors that hold no numbers: graph breaks are real, but nothing was computed or compared"
+FAKE = (
+    "traced with tensors that hold no numbers: graph breaks are real, but nothing was computed or compared, and where "
+    "Python reads a number it gets 1"
+)
 Emit = Callable[[Event], None]
 
 
@@ -63,7 +66,7 @@ def _surroundings(settings: Settings) -> Iterator[None]:
     """What holds while an object is imported, made and called."""
     with contextlib.ExitStack() as stack:
         if settings.fake:
-            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+            stack.enter_context(Numberless())
         if settings.vary:
             # Every variation may cost a compilation that no program would ask for; the limit is not to count them.
             limit = torch._dynamo.config.recompile_limit + 10 * len(settings.vary)

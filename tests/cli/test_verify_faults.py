@@ -153,8 +153,10 @@ def test_control_c_reports_what_is_known_and_leaves_nothing_behind(tmp_path: Pat
     started = tmp_path / "started"
     tell = f"pathlib.Path({str(started)!r}).write_text(str(os.getpid()))"
     (tmp_path / "m.py").write_text(f"{BREAKS}import os, pathlib, time\n{tell}\ntime.sleep(600)\n")
+    (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(600)\n")
     (tmp_path / "good.py").write_text(QUIET)
-    command = [sys.executable, "-m", "fullgraph.cli", "verify", "--output-format", "json", "m.py", "good.py"]
+    options = ["--output-format", "json", "--jobs", "2", "sleeps.py", "m.py", "good.py"]
+    command = [sys.executable, "-m", "fullgraph.cli", "verify", *options]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 90
         while not started.exists() or not started.read_text():
@@ -163,9 +165,12 @@ def test_control_c_reports_what_is_known_and_leaves_nothing_behind(tmp_path: Pat
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (2, "")
-    (target,) = json.loads(output)["targets"]
-    assert (target["status"], target["detail"]) == ("failed", "interrupted")
-    assert [item["gb"] for item in target["breaks"]] == ["GB0059"]
+    targets = json.loads(output)["targets"]
+    assert [(item["target"], item["status"], item["detail"]) for item in targets] == [
+        ("sleeps.py", "failed", "interrupted"),
+        ("m.py", "failed", "interrupted"),
+    ]
+    assert [item["gb"] for item in targets[1]["breaks"]] == ["GB0059"]
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
 

@@ -80,6 +80,14 @@ def repeat(x, n=2):
 def inputs():
     return (torch.ones(2, 4),), {"n": 3}
 
+def data(x, mask):
+    if x.sum() > 0:
+        x = x + 1
+    y = x[mask]
+    z = torch.nonzero(x)
+    n = int(z.max())
+    return y * 2, z + n, torch.unique(x) + 1
+
 class Seven(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -140,6 +148,8 @@ makes = { target = "pkg/nets.py::make_plain", inputs = ["f32[2,4]"] }
 called = { target = "pkg/nets.py::plain()", inputs = ["f32[2,4]"] }
 not-called = "pkg/nets.py::plain"
 fake = { target = "pkg/nets.py::Seven", fake = true, inputs = ["f32[2,1000000]"] }
+data = { target = "pkg/nets.py::data", inputs = ["f32[2,3]", "bool[2,3]"] }
+data-fake = { target = "pkg/nets.py::data", inputs = ["f32[2,3]", "bool[2,3]"], fake = true }
 fake-gpu = { target = "pkg/nets.py::make_plain", fake = true, device = "cuda", inputs = ["f32[2,4]"] }
 varied = { target = "pkg/nets.py::repeat", inputs = ["f32[2,4]"], vary = ["batch", "scalars", "strides", "mode"] }
 varied-net = { target = "pkg/nets.py::make_plain", inputs = ["f32[2,4]"], vary = ["seq", "mode", "dtype", "grad"] }
@@ -250,6 +260,15 @@ def test_without_numbers_a_module_needs_no_memory(configured: dict[str, Any]) ->
     assert configured["fake"]["no_mlir"] is None
     assert [item["line"] for item in configured["fake-gpu"]["breaks"]] == [29]
     assert configured["makes"]["breaks"] == []
+
+
+def test_without_numbers_a_program_goes_on_after_it_has_read_one(configured: dict[str, Any]) -> None:
+    breaks = [
+        [(item["line"], item["gb"], item["kind"]) for item in configured[name]["breaks"]]
+        for name in ("data", "data-fake")
+    ]
+    assert [line for line, _, _ in breaks[0]] == [49, 51, 52, 53, 54]
+    assert breaks[0] == breaks[1]
 
 
 def by_variation(target: dict[str, Any]) -> dict[str, int]:
