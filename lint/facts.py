@@ -5,6 +5,7 @@ Spans are the IR's; the frame a fact is handed over with tells the rest (functio
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -156,6 +157,27 @@ class CallsSeen(Struct, frozen=True):
     values: tuple[tuple[str, tuple[Value, ...]], ...]
 
 
+class Change(str, Enum):
+    """What the program does outside of compiled code, after some of it has run, and that code does not notice."""
+
+    ANSWER = "answer"
+    """It changes what a question about the process would answer."""
+    HOOK = "hook"
+    """It registers a hook."""
+    PATCH = "patch"
+    """It replaces a method or a constructor."""
+    REGISTRATION = "registration"
+    """It registers a class with an abstract one."""
+
+
+class Late(Struct, frozen=True):
+    """A change that comes too late; `symbol` is what was called or assigned."""
+
+    span: Span
+    change: Change
+    symbol: str
+
+
 class Recompiled(Struct, frozen=True):
     """Visible calls of one entry would compile again and again for one cause."""
 
@@ -184,5 +206,6 @@ Fact: TypeAlias = (
     | Setting
     | CompileCall
     | CallsSeen
+    | Late
     | Recompiled
 )

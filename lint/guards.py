@@ -55,10 +55,6 @@ class Guard(Struct, frozen=True):
     place: Place
     value: object
 
-    @property
-    def key(self) -> tuple[Kind, Place]:
-        return (self.kind, self.place)
-
 
 class Called(Struct, frozen=True):
     """One visible call."""
@@ -88,15 +84,15 @@ class _Version:
         self.numbers = {name: value for name, value in call.numbers if name not in symbolic or _special(name, value)}
         self.symbolic = symbolic
         self.inputs = dict(call.inputs)
-        self.guards = {guard.key: guard.value for guard in call.guards}
+        self.guards = _by_place(call.guards)
 
     def failed(self, call: Called) -> Cause | None:
         """The first guard that the call fails, None if it may use this version."""
         inputs = dict(call.inputs)
-        if inputs != self.inputs:
-            changed = {name for name in (*inputs, *self.inputs) if inputs.get(name) != self.inputs.get(name)}
+        changed = {name for name in inputs if self.inputs.get(name, inputs[name]) != inputs[name]}
+        if changed:
             return Cause(Kind.MODE, call.switched) if changed == {MODE} else Cause(Kind.INPUT, call.written)
-        values = {guard.key: guard.value for guard in call.guards}
+        values = _by_place(call.guards)
         for key, value in self.guards.items():
             if values.get(key, value) != value:
                 return Cause(*key)
@@ -111,6 +107,15 @@ class _Version:
         if name in self.numbers:
             return known is None or known == value
         return name not in self.symbolic or not _special(name, value)
+
+
+def _by_place(guards: Iterable[Guard]) -> dict[tuple[Kind, Place], tuple[object, ...]]:
+    """All that one kind of guard asks at one place, in the order met."""
+    found: dict[tuple[Kind, Place], tuple[object, ...]] = {}
+    for guard in guards:
+        key = (guard.kind, guard.place)
+        found[key] = (*found.get(key, ()), guard.value)
+    return found
 
 
 def _special(name: str, value: int | None) -> bool:

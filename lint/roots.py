@@ -10,7 +10,7 @@ import click
 
 from .config import AssumeCompiled, EntryPoint
 from .interpret import calls, objects
-from .interpret.analysis import Analysis, EntryRecord
+from .interpret.analysis import Analysis, EntryRecord, Program
 from .interpret.frame import Frame, Settings
 from .interpret.statements import run
 from .interpret.usage import dotted
@@ -26,6 +26,7 @@ LOGGING_SETS = {
 
 def around(analysis: Analysis, module: Module) -> Frame:
     """Run the module's own statements, which register what they compile; gives the frame that ran them."""
+    analysis.program = Program()
     outside = analysis.module_frame(module)
     for symbol in module.symbols():
         if symbol.decorators:
@@ -41,6 +42,7 @@ def undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
             continue
         receiver = Instance(symbol.owner) if symbol.owner is not None else None
         env = calls.generic_environment(analysis, symbol, receiver)
+        analysis.program = Program()
         frame = Frame(analysis, module, symbol, Settings(), traced=False, env=env)
         frame.storing = symbol.name == "__init__"
         run(frame, symbol.body)

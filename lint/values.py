@@ -33,9 +33,15 @@ class Tensor(Struct, frozen=True):
     """False where being a tensor at all is an assumption."""
     made_here: bool = False
     """Created inside the traced code rather than handed in."""
+    literal: bool = False
+    """Computed from Python numbers alone: its value is known while the graph is made."""
     layout: str = "strided"
     unbacked: bool = False
     """Its sizes depend on data (the result of `nonzero` and its like)."""
+    precision: str | None = None
+    """The dtype's own name, where it is known: `float16`."""
+    order: str | None = None
+    """How it lies in memory, where that is known: `contiguous`, `transposed`, or a memory format's name."""
 
     @property
     def rank(self) -> int | None:
@@ -309,8 +315,11 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         array=a.array and b.array,
         sure=a.sure and b.sure,
         made_here=a.made_here and b.made_here,
+        literal=a.literal and b.literal,
         layout=a.layout if a.layout == b.layout else "strided",
         unbacked=a.unbacked or b.unbacked,
+        precision=a.precision if a.precision == b.precision else None,
+        order=a.order if a.order == b.order else None,
     )
 
 

@@ -7,6 +7,23 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+ANSWERS = {
+    "importlib.util.find_spec": ("importlib.invalidate_caches",),
+    "sys.getrecursionlimit": ("sys.setrecursionlimit",),
+    "tempfile.gettempdir": ("tempfile.tempdir",),
+    "torch.distributed.is_initialized": (
+        "torch.distributed.destroy_process_group",
+        "torch.distributed.init_process_group",
+    ),
+}
+"""Questions about the process that Dynamo asks once, and the calls and attributes that change the answer."""
+HOOKS = words(
+    """
+    register_backward_hook register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_module_forward_hook register_module_forward_pre_hook
+    register_module_full_backward_hook register_module_full_backward_pre_hook
+    """
+)
 OPAQUE = words(
     """
     torch._dynamo.nonstrict_trace torch.compiler.allow_in_graph torch.compiler.leaf_function

@@ -40,7 +40,8 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     arguments = fact.arguments
     numbers = [*arguments.positional[FIRST_NUMBER[fact.symbol] :]]
     numbers += [value for name, value in arguments.keywords if name in NUMBERS]
-    computed = [tensor for value in numbers if (tensor := _tensor(known(value))) is not None and tensor.made_here]
+    tensors = [tensor for value in numbers if (tensor := _tensor(known(value))) is not None]
+    computed = [tensor for tensor in tensors if tensor.made_here and not tensor.literal]
     if computed:
         sure = all(tensor.sure for tensor in computed)
         yield Hit(rule.code, fact.span, Confidence.CERTAIN if sure else Confidence.LIKELY)

@@ -51,6 +51,24 @@ class Following:
     numbers: list[Number] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Program:
+    """What has happened so far in the program around the compiled code, as one module's own statements go."""
+
+    ran: bool = False
+    """Compiled code has been called."""
+    heap: dict[tuple[Value, str], Value] = field(default_factory=dict)
+    """Attributes that were assigned outside of constructors, and modules' names, as they are by now."""
+    counters: set[tuple[Value, str]] = field(default_factory=set)
+    """Those of them that compiled code counts up itself."""
+    stored_at: dict[tuple[Value, str], Place] = field(default_factory=dict)
+    """Where the program assigned them last, outside of compiled code."""
+    answers: dict[str, Place] = field(default_factory=dict)
+    """Where compiled code asked about the process, by what would change the answer."""
+    entered: set[FunctionSymbol] = field(default_factory=set)
+    """Functions that compiled code has run."""
+
+
 class CallResult(Struct, frozen=True):
     value: Value
     emissions: tuple[Emission, ...]
@@ -81,12 +99,7 @@ class Analysis:
     """How often a call was not followed because it would have gone in a circle, or too deep."""
     following: Following | None = None
     """The call being followed; None while no single one is."""
-    heap: dict[tuple[Value, str], Value] = field(default_factory=dict)
-    """Attributes that were assigned outside of constructors, and modules' names, as they are by now."""
-    counters: set[tuple[Value, str]] = field(default_factory=set)
-    """Those of them that compiled code counts up itself."""
-    stored_at: dict[tuple[Value, str], Place] = field(default_factory=dict)
-    """Where the program assigned them last, outside of compiled code."""
+    program: Program = field(default_factory=Program)
     followed: dict[object, list[tuple[EntryRecord, Called]]] = field(default_factory=dict)
     """The calls followed one by one, in order, by the code that they compile: objects of one class share it."""
     peeking: int = 0

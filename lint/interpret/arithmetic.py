@@ -128,6 +128,7 @@ def _tensor_result(name: str, left: Value, right: Value) -> Value:
         array=all(v.array for v in tensors),
         sure=any(v.sure for v in tensors),
         made_here=True,
+        literal=all(v.literal for v in tensors),
         unbacked=any(v.unbacked for v in tensors),
     )
 

@@ -95,6 +95,7 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     traced = frame.traced or frame.calls_traced
     key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
     if frame.following:
+        analysis.program.entered.add(symbol)
         return _interpret(frame, function, env, traced).value
     result = analysis.memo.get(key)
     if result is None and analysis.cut:
@@ -298,6 +299,8 @@ def construct(frame: Frame, instance: Instance, span: Span | None = None) -> Non
     callee = Frame(analysis, method.module, method, frame.settings, traced, env, caller=frame, storing=True)
     if isinstance(instance.symbol.scope, Frame):
         callee.scope = instance.symbol.scope
+    if frame.following:
+        analysis.program.entered.add(method)
     analysis.functions_active.append(method)
     try:
         statements.run(callee, method.body)

@@ -34,7 +34,7 @@ from ..values import (
     join_all,
     known,
 )
-from ..vocabulary import CALLERS, OPAQUE, TRANSFORMS
+from ..vocabulary import ANSWERS, CALLERS, OPAQUE, TRANSFORMS
 from . import arithmetic, builtin_calls, calls, region, results
 from .frame import Frame
 
@@ -56,6 +56,9 @@ RESULT_OBJECTS = {
 def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: bool) -> Value:
     """`name(*arguments)` for a function or class outside the project."""
     frame.observe(Call(span, name, arguments, None, discarded))
+    frame.late(span, name)
+    if frame.following and name in ANSWERS:
+        frame.analysis.program.answers.update(dict.fromkeys(ANSWERS[name], frame.place(span)))
     if name.startswith("builtins."):
         return builtin_calls.call_builtin(frame, span, name.removeprefix("builtins."), arguments)
     special = _SPECIAL.get(name)
@@ -257,6 +260,8 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
 def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: Arguments) -> Value:
     """Calling an instance of an external class: torch's modules, mostly."""
     frame.observe(Call(span, f"{receiver.cls}.__call__", arguments, receiver))
+    if "Dropout" in receiver.cls and (place := frame.analysis.program.stored_at.get((receiver, "p"))) is not None:
+        frame.analysis.guard_at(Kind.ATTRIBUTE, place, frame.analysis.program.heap[receiver, "p"])
     if receiver.cls == "torch.nn.Sequential":
         return _sequential(frame, span, receiver, arguments)
     if receiver.cls == "torch.nn.parallel.DistributedDataParallel" and receiver.arguments:

@@ -10,12 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..emission import Emission, Hit, Site
-from ..facts import Fact
+from ..facts import Change, Fact, Late
 from ..findings import Confidence, Effect, When
 from ..guards import Kind, Place
 from ..ir import Span
 from ..symbols import FunctionSymbol, Module
 from ..values import Value
+from ..vocabulary import HOOKS
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -127,6 +128,18 @@ class Frame:
         if self.traced and self.live and self.analysis.following is None:
             for hit in self.analysis.judge(fact, self):
                 self._emit(hit)
+
+    def late(self, span: Span, symbol: str) -> None:
+        """`symbol` was called or assigned outside of compiled code: does code that has been compiled miss it?"""
+        analysis = self.analysis
+        if self.traced or analysis.peeking or not analysis.program.ran:
+            return
+        if (asked := analysis.program.answers.get(symbol)) is not None:
+            self.declare(Late(asked.span, Change.ANSWER, symbol), asked)
+        elif symbol.rpartition(".")[2] in HOOKS:
+            self.declare(Late(span, Change.HOOK, symbol))
+        elif symbol == "abc.ABC.register":
+            self.declare(Late(span, Change.REGISTRATION, symbol))
 
     def declare(self, fact: Fact, place: Place | None = None) -> None:
         """Hand over a fact that matters wherever it stands, traced or not; `place` if that is not in this function."""

@@ -132,6 +132,7 @@ def _object_method(
     frame: Frame, span: Span, receiver: ExternalObject, name: str, arguments: Arguments, discarded: bool
 ) -> Value:
     frame.observe(Call(span, f"{receiver.cls}.{name}", arguments, receiver, discarded))
+    frame.late(span, f"{receiver.cls}.{name}")
     if receiver.cls == "torch.nn.ModuleDict" and receiver.arguments and isinstance(receiver.arguments[0], Mapping):
         return _mapping_method(receiver.arguments[0], name, arguments)
     if receiver.cls.startswith("torch.nn."):
@@ -151,6 +152,7 @@ def _object_method(
 
 def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, arguments: Arguments) -> Value:
     """A method that a first-party class has from an external base."""
+    frame.late(span, name)
     if name == "compile" and objects.is_module(frame.analysis, receiver.symbol):
         region.compile_method(frame, span, receiver, arguments)
         return NONE

@@ -32,7 +32,7 @@ COUNTED = {"int", "str", "bool", "float"}
 def global_value(frame: Frame, node: Node) -> Value:
     """The value of a name that is no local; reports it where the program rebinds it while it runs."""
     name = node[2]
-    if frame.following and isinstance(held := frame.analysis.heap.get((ModuleRef(frame.module), name)), Const):
+    if frame.following and isinstance(held := frame.analysis.program.heap.get((ModuleRef(frame.module), name)), Const):
         if held.kind in COUNTED:
             frame.guard(Kind.GLOBAL, node[1], held.value)
         return held
@@ -94,6 +94,15 @@ def _definition(analysis: Analysis, module: Module, node: Node) -> Value:
 
 
 def _bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:
+    """What one statement binds a name to, evaluated apart from the program's course."""
+    analysis.peeking += 1
+    try:
+        return _value_bound(analysis, module, node, name)
+    finally:
+        analysis.peeking -= 1
+
+
+def _value_bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:
     from . import expressions, statements
 
     frame = analysis.module_frame(module)

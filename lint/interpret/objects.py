@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from msgspec.structs import replace
+
 from ..facts import Attribute
 from ..guards import Kind
 from ..ir import Node, Span
@@ -88,7 +90,11 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
 
 def _external_attribute(frame: Frame, span: Span, receiver: External, name: str) -> Value:
     symbol = frame.analysis.api.canonical(f"{receiver.name}.{name}")
-    frame.observe(Attribute(span, symbol, receiver))
+    fact = Attribute(span, symbol, receiver)
+    if symbol.startswith("torch.compiler."):
+        frame.declare(fact)
+    else:
+        frame.observe(fact)
     return External(symbol)
 
 
@@ -100,7 +106,7 @@ def tensor_attribute(frame: Frame, span: Span, receiver: Tensor, name: str) -> V
         case "shape":
             return shape_of(receiver, frame.following)
         case "data" | "real" | "imag" | "T" | "mT" | "H" | "mH":
-            return receiver
+            return replace(receiver, order=None)
         case "dtype" | "device":
             return Host(name)
     kind = frame.analysis.api.attributes.get(name)
@@ -198,7 +204,7 @@ def find_method(analysis: Analysis, symbol: ClassSymbol, name: str) -> FunctionS
 
 def _as_it_is(frame: Frame, span: Span, receiver: Instance, name: str) -> Value | None:
     """An attribute in the call that is being followed."""
-    value = frame.analysis.heap.get((receiver, name))
+    value = frame.analysis.program.heap.get((receiver, name))
     if value is None:
         value = _built(frame, receiver).get(name) or _declared(frame, receiver, name)
     if is_module(frame.analysis, receiver.symbol):
@@ -215,11 +221,11 @@ def guard_value(frame: Frame, span: Span, receiver: Value, name: str, value: Val
     analysis, key = frame.analysis, (receiver, name)
     match value:
         case Const() if value.kind in BY_VALUE:
-            frame.guard(Kind.COUNTER if key in analysis.counters else Kind.ATTRIBUTE, span, (name, value.value))
-        case Tensor(sizes=sizes) if sizes is not None and key in analysis.heap:
+            frame.guard(Kind.COUNTER if key in analysis.program.counters else Kind.ATTRIBUTE, span, (name, value.value))
+        case Tensor(sizes=sizes) if sizes is not None:
             frame.guard(Kind.ATTRIBUTE, span, (name, sizes))
-        case Instance() | ExternalObject() if key in analysis.stored_at:
-            place = analysis.stored_at[key]
+        case Instance() | ExternalObject() if key in analysis.program.stored_at:
+            place = analysis.program.stored_at[key]
             analysis.guard_at(Kind.ATTRIBUTE, place, value)
 
 
@@ -369,7 +375,7 @@ def _class_attribute(frame: Frame, span: Span, receiver: Class, name: str) -> Va
         if name in cls.classes:
             return Class(cls.classes[name])
     if frame.following:
-        held = frame.analysis.heap.get((receiver, name)) or _declared(frame, Instance(receiver.symbol), name)
+        held = frame.analysis.program.heap.get((receiver, name)) or _declared(frame, Instance(receiver.symbol), name)
         guard_value(frame, span, receiver, name, held)
         if isinstance(held, Const):
             return held

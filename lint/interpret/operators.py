@@ -54,7 +54,9 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
                 return base.get(index.value, UNKNOWN if rest is None else rest)
             return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
         case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
-            return base if isinstance(index, Sequence) and index.kind == "slice" else element_of(base)
+            if isinstance(index, Sequence) and index.kind == "slice":
+                return base
+            return _layer(base, index) or element_of(base)
         case ExternalObject(cls="torch.nn.ModuleDict", arguments=(Mapping() as held, *_)):
             return item_of(frame, span, held, index)
         case Instance():
@@ -64,11 +66,23 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
     return UNKNOWN
 
 
+def _layer(base: ExternalObject, index: Value) -> Value | None:
+    """The module at a known position of a container whose modules are known one by one."""
+    modules = base.arguments
+    if len(modules) == 1 and isinstance(modules[0], Tuple_):
+        modules = modules[0].items
+    match index:
+        case Const(value=int() as position) if -len(modules) <= position < len(modules):
+            found = modules[position]
+            return found if isinstance(found, (ExternalObject, Instance)) else None
+    return None
+
+
 def _tensor_item(base: Tensor, index: Value) -> Value:
     """`x[index]`: the rank is kept only through plain integer and slice indices."""
     mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in index_parts(index))
     sizes = _sizes_after(base.sizes, index_parts(index))
-    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True)
+    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True, order=None)
 
 
 def index_parts(index: Value) -> tuple[Value, ...]:

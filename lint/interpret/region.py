@@ -86,6 +86,7 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     same = frame.analysis.followed.setdefault(compiled if target is None else target[0].symbol, [])
     value, called = _followed(frame, span, compiled, arguments)
     same.append((record, called))
+    frame.analysis.program.ran = True
     return value
 
 
@@ -121,8 +122,10 @@ def _parts(arguments: Arguments) -> tuple[list[tuple[str, object]], list[Number]
 
 def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers: list[tuple[str, int | None]]) -> None:
     match value:
-        case Tensor(sizes=sizes, dtype=dtype, layout=layout):
-            inputs.append((name, ("Tensor", dtype, layout, None if sizes is None else len(sizes))))
+        case Tensor(sizes=sizes):
+            inputs.append((name, "Tensor"))
+            known_parts = {"dtype": value.precision or value.dtype, "order": value.order, "rank": value.rank}
+            inputs += [(f"{name}.{part}", held) for part, held in known_parts.items() if held is not None]
             numbers += [(f"{name}.size({dim})", size) for dim, size in enumerate(sizes or ())]
         case Const(value=bool()):
             inputs.append((name, "bool"))
@@ -148,7 +151,7 @@ def _from_outside(arguments: Arguments) -> Arguments:
 
 
 def _handed_in(value: Value) -> Value:
-    return replace(value, made_here=False, random=False) if isinstance(value, Tensor) else value
+    return replace(value, made_here=False, random=False, literal=False) if isinstance(value, Tensor) else value
 
 
 def _repeated(frame: Frame) -> bool:

@@ -31,6 +31,16 @@ COUNTING = {"sum", "prod", "cumsum"}
 """What makes integers of booleans."""
 SIZE_AT = {"choice": 1, "normal": 2, "rand": 0, "randint": 2, "random": 0, "random_sample": 0, "uniform": 2}
 """Numpy's draws of a single number where this argument, `size`, is not given."""
+DEFAULT_DTYPE = {"ones", "zeros", "rand", "randn", "empty", "eye"}
+"""Factories of float32 tensors, as long as no dtype is given."""
+SHORT_DTYPES = {
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+}
 NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 
 
@@ -67,16 +77,45 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
     inputs = [receiver] if receiver is not None else []
     inputs += [v for v in map(known, arguments.positional) if isinstance(v, Tensor)]
     last = name.rpartition(".")[2]
+    sizes = _sizes(api.is_factory(name), last, arguments, inputs)
     return Tensor(
         dtype=_dtype(last, arguments, inputs),
-        sizes=_sizes(api.is_factory(name), last, arguments, inputs),
+        sizes=sizes,
         random=api.is_draw(name) or (bool(inputs) and all(v.random for v in inputs)),
         array=last == "numpy" or (bool(inputs) and all(v.array for v in inputs)),
         sure=not inputs or any(v.sure for v in inputs) or receiver is None,
         made_here=True,
+        literal=all(v.literal for v in inputs) and not sizes and not api.is_draw(name),
         layout="sparse" if last.startswith(("to_sparse", "sparse_")) else "strided",
         unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
+        precision=_precision(last, arguments, inputs, api.is_factory(name)),
+        order=_order(last, arguments, api.is_factory(name)),
     )
+
+
+def _precision(last: str, arguments: Arguments, inputs: list[Tensor], factory: bool) -> str | None:
+    asked = arguments.keyword("dtype")
+    if asked is None and last == "to" and arguments.positional:
+        asked = arguments.positional[0]
+    if isinstance(asked, External) and asked.name.rpartition(".")[2] in DTYPES:
+        name = asked.name.rpartition(".")[2]
+        return SHORT_DTYPES.get(name, name)
+    if last in DTYPES and inputs:
+        return SHORT_DTYPES.get(last, last)
+    if factory and asked is None and last in DEFAULT_DTYPE and not inputs:
+        return "float32"
+    if last in SAME_DTYPE and inputs and asked is None:
+        return inputs[0].precision
+    return None
+
+
+def _order(last: str, arguments: Arguments, factory: bool) -> str | None:
+    form = arguments.keyword("memory_format")
+    if isinstance(form, External):
+        return form.name.rpartition(".")[2]
+    if last in ("transpose", "permute", "t", "swapaxes", "swapdims"):
+        return "transposed"
+    return "contiguous" if factory and last in DEFAULT_DTYPE else None
 
 
 def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
@@ -131,6 +170,8 @@ def _literal_dtype(value: Value) -> str | None:
 def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor]) -> tuple[int | None, ...] | None:
     if factory:
         return _factory_sizes(last, arguments)
+    if last in ("cat", "concat", "concatenate") and len(arguments.positional) == 1 and not arguments.keywords:
+        return _joined(arguments.positional[0])
     if not inputs:
         return None
     if last in SAME_SIZES:
@@ -139,6 +180,16 @@ def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor])
         0 if inputs and inputs[0] not in arguments.positional else 1
     ):
         return () if not arguments.keywords else None
+    return None
+
+
+def _joined(parts: Value) -> tuple[int | None, ...] | None:
+    """The sizes of tensors put one after the other."""
+    match parts:
+        case Tuple_(items=(Tensor(sizes=(_, *rest)), *_) as items):
+            lengths = [part.sizes[0] for part in map(known, items) if isinstance(part, Tensor) and part.sizes]
+            known_all = len(lengths) == len(items)
+            return (sum(n for n in lengths if n is not None) if known_all and None not in lengths else None, *rest)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..facts import Branch, Definition, Enter, Return, Setting, Store
+from ..facts import Branch, Change, Definition, Enter, Late, Return, Setting, Store
 from ..guards import Kind
 from ..ir import Block, Node
 from ..symbols import ClassSymbol, FunctionSymbol
@@ -12,6 +12,7 @@ from ..values import (
     NONE,
     UNKNOWN,
     Class,
+    Compiled,
     Const,
     External,
     ExternalObject,
@@ -96,7 +97,7 @@ def bind(frame: Frame, target: Node, value: Value) -> None:
 def _remember_global(frame: Frame, name: str, value: Value) -> None:
     """What a module's name holds by now, for the calls that are followed one by one."""
     if not frame.analysis.peeking and (frame.following or not frame.traced):
-        frame.analysis.heap[ModuleRef(frame.module), name] = value if certain(frame) else UNKNOWN
+        frame.analysis.program.heap[ModuleRef(frame.module), name] = value if certain(frame) else UNKNOWN
 
 
 def _spread(frame: Frame, target: Node, value: Value) -> None:
@@ -127,9 +128,24 @@ def _store_attribute(frame: Frame, target: Node, value: Value, update: bool = Fa
     if isinstance(receiver, (Instance, Class, ExternalObject)) and not frame.storing:
         held = value if certain(frame) else join(previous, value)
         _remember(frame, target, receiver, name, previous, held, update)
+    if symbol:
+        frame.late(target[1], symbol)
+    elif isinstance(receiver, Class) and not isinstance(value, Compiled):
+        _patch(frame, target, receiver, name)
     frame.observe(Store(target[1], symbol, receiver, name, value, previous, update))
     if path:
         frame.env[path] = value
+
+
+def _patch(frame: Frame, target: Node, receiver: Class, name: str) -> None:
+    """A method that compiled code has run is replaced, or an attribute of a metaclass: nothing guards on either."""
+    analysis = frame.analysis
+    if frame.traced or analysis.peeking or not analysis.program.ran:
+        return
+    method = objects.find_method(analysis, receiver.symbol, name)
+    metaclass = "builtins.type" in objects.resolution(analysis, receiver.symbol)[1]
+    if metaclass or method in analysis.program.entered:
+        frame.declare(Late(target[1], Change.PATCH, f"{receiver.symbol.qualname}.{name}"))
 
 
 def certain(frame: Frame) -> bool:
@@ -142,14 +158,14 @@ def _remember(
 ) -> None:
     """What an attribute holds by now, for the calls that are followed one by one."""
     analysis = frame.analysis
-    previous = analysis.heap.get((receiver, name), previous)
+    previous = analysis.program.heap.get((receiver, name), previous)
     if analysis.peeking or not (frame.following or not frame.traced):
         return
-    analysis.heap[receiver, name] = value
+    analysis.program.heap[receiver, name] = value
     if not frame.traced:
-        analysis.stored_at[receiver, name] = frame.place(target[1])
+        analysis.program.stored_at[receiver, name] = frame.place(target[1])
     elif isinstance(receiver, Instance) and (update or _counts(previous, value)):
-        analysis.counters.add((receiver, name))
+        analysis.program.counters.add((receiver, name))
 
 
 def _counts(before: Value, after: Value) -> bool:
