@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -134,6 +136,42 @@ def test_a_break_knows_its_place_its_callers_and_what_to_do(observed: Observe) -
     assert item.stack[0] == ("program.py", 12, "<module>")
     assert any("capture_scalar_outputs" in hint for hint in item.hints)
     assert not item.in_library
+
+
+def test_what_torch_logs_meanwhile_shows_the_programs_own_frames_only(
+    observed: Observe, caplog: pytest.LogCaptureFixture
+) -> None:
+    import torch._logging
+
+    torch._logging.set_logs(graph_breaks=True)
+    logger = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
+    logger.addHandler(caplog.handler)
+    try:
+        observed(
+            """
+            import torch
+
+            @torch.compile
+            def f(x):
+                return x * x.sum().item()
+
+            def main():
+                f(torch.ones(3))
+
+            main()
+            """
+        )
+    finally:
+        logger.removeHandler(caplog.handler)
+        torch._logging.set_logs()
+    (message,) = {text for text in caplog.messages if text.startswith("Graph break in user code")}
+    traceback = message.partition("User code traceback:")[2]
+    assert re.findall(r'/(\w+\.py)", line (\d+)', traceback)[-3:] == [
+        ("program.py", "11"),
+        ("program.py", "9"),
+        ("program.py", "6"),
+    ]
+    assert "recorder.py" not in traceback
 
 
 def test_a_break_inside_a_library_is_told_at_the_call(observed: Observe) -> None:
