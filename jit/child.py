@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import resource
@@ -77,7 +76,24 @@ def _prepare() -> Ready:
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    _warm_up()
     return Ready(version, no_mlir=unavailable())
+
+
+def _warm_up() -> None:
+    """Fill the tables that Dynamo makes at its first compilation and its first graph break, and forget the rest."""
+    import torch
+
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.sum() > 0 else x
+
+    # It flushes 32 MB through the caches for every function that is compiled, to log how fast the guards are.
+    torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # type: ignore[attr-defined]
+    with torch.random.fork_rng(devices=[]):
+        torch.compile(broken, backend="eager")(torch.ones(2))
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch._dynamo.utils.clear_compilation_metrics()
 
 
 def _become_program(request: Request, output: int, errors: int) -> None:
@@ -117,10 +133,12 @@ def _writer(file: Path, own: int) -> Callable[[Event], None]:
 
 
 def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
+    import torch
+
     from . import backend, capture, counting, frozen, program
     from .run_test import TestFailed
 
-    if unmeasured := remark(importlib.metadata.version("torch")):
+    if unmeasured := remark(str(torch.__version__)):
         emit(Remark(unmeasured))
     paths = capture.Paths(Path.cwd(), job.roots, tuple(_folders(job.first_party)))
     settings = replace(job.settings, backend="eager") if job.settings.fake else job.settings

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import (
 aten = torch.ops.aten
 
 
-class Numberless(FakeTensorMode):
+class Numberless(FakeTensorMode):  # type: ignore[no-untyped-call]
     """Fake tensors whose elements are 1 or true to whoever asks.
 
     Dynamo traces with a mode of its own, in which asking is the graph break that it always is.
@@ -24,6 +24,7 @@ class Numberless(FakeTensorMode):
     def __init__(self) -> None:
         super().__init__(allow_non_fake_inputs=True)
 
+    @torch.compiler.disable  # after a graph break Dynamo would compile this file too
     def dispatch(self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         try:
             return super().dispatch(func, types, args, kwargs)
@@ -42,7 +43,8 @@ def _nonzero(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _masked_select(tensor: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return tensor.new_zeros(torch.broadcast_shapes(tensor.shape, mask.shape).numel())
+    shape = torch.broadcast_shapes(tensor.shape, mask.shape)  # type: ignore[no-untyped-call]
+    return tensor.new_zeros(shape.numel())
 
 
 def _index(tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:

@@ -163,9 +163,10 @@ class Caller:
     def _on_fake_device(self, call: Call, name: str) -> Call:
         # With its number, or torch would ask a driver which device is the current one.
         device = "cuda:0" if name == "cuda" else name
-        gradients = name == "cpu" or torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
+        gradients = name == "cpu" or torch.cuda.is_available()
         if not gradients:
-            self._emit(Remark("nothing requires gradients: this torch is built without CUDA and cannot record them"))
+            # What records them asks the driver for a stream, and not every build of torch survives that.
+            self._emit(Remark("nothing requires gradients: without a GPU torch cannot record them for one"))
         if call.module is not None:
             _move_fake(call.module, partial(_moved, device=device, gradients=gradients))
         return call.mapped(partial(_moved, device=device, gradients=gradients))
