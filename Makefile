@@ -28,8 +28,9 @@ check: $(INSTALLED)  ## lint, types of the installed package, generated files
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/typecheck.py $(PACKAGES)
 
-bench: $(INSTALLED)  ## time the static half, and what observing costs
+bench: $(INSTALLED)  ## time both halves, and what observing costs
 	$(BIN)/python bench/lint.py
+	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/capture.py
 
 generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
