@@ -75,7 +75,8 @@ def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Argumen
 def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | None) -> Tensor:
     api = frame.analysis.api
     inputs = [receiver] if receiver is not None else []
-    inputs += [v for v in map(known, arguments.positional) if isinstance(v, Tensor)]
+    given = list(map(known, arguments.positional))
+    inputs += [v for v in given if isinstance(v, Tensor)]
     last = name.rpartition(".")[2]
     sizes = _sizes(api.is_factory(name), last, arguments, inputs)
     return Tensor(
@@ -85,7 +86,9 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
         array=last == "numpy" or (bool(inputs) and all(v.array for v in inputs)),
         sure=not inputs or any(v.sure for v in inputs) or receiver is None,
         made_here=True,
-        literal=all(v.literal for v in inputs) and not sizes and not api.is_draw(name),
+        literal=all(isinstance(v, (Const, Host, SizeInt)) or v in inputs for v in given)
+        and all(v.literal for v in inputs)
+        and not (sizes or api.is_draw(name)),
         layout="sparse" if last.startswith(("to_sparse", "sparse_")) else "strided",
         unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
         precision=_precision(last, arguments, inputs, api.is_factory(name)),
@@ -255,7 +258,8 @@ def numpy_result(frame: Frame, name: str, arguments: Arguments) -> Value:
             made_here=True,
             sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
         )
-    return Tensor(array=True, made_here=True)
+    computed = any(isinstance(known(value), Tensor) for value in arguments.positional)
+    return Tensor(array=True, made_here=True, literal=last in DTYPES and not computed)
 
 
 def _folded(name: str, inputs: list[Value]) -> Const | None:
