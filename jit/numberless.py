@@ -24,7 +24,8 @@ class Numberless(FakeTensorMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__(allow_non_fake_inputs=True)
 
-    @torch.compiler.disable  # after a graph break Dynamo would compile this file too
+    # After a graph break Dynamo would compile this file too.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def dispatch(self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         try:
             return super().dispatch(func, types, args, kwargs)
