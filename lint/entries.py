@@ -15,9 +15,6 @@ from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Frame, Settings
 from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
 
-AGAIN = 2
-"""Recompiles from which on they are more than the one that a first change costs."""
-
 
 def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:
     """The emissions of one entry; what only arguments of no visible call lead to is merely possible."""
@@ -46,11 +43,10 @@ def recompiling(analysis: Analysis, settings_of: Callable[[EntryRecord], Setting
         record = calls_of_one[0][0]
         settings = settings_of(record)
         causes = guards.recompiles([called for _, called in calls_of_one], settings.dynamic)
-        if len(causes) >= AGAIN:
-            root = Frame(analysis, record.module, None, settings, traced=True)
-            for cause, times in guards.telling(causes).items():
-                root.declare(Recompiled(cause.place.span, cause.kind, times, len(causes)), cause.place)
-            yield from root.emissions
+        root = Frame(analysis, record.module, None, settings, traced=True)
+        for cause, times in guards.telling(causes).items():
+            root.declare(Recompiled(cause.place.span, cause.kind, times, len(causes)), cause.place)
+        yield from root.emissions
 
 
 def _explore_external(analysis: Analysis, record: EntryRecord, settings: Settings) -> list[Emission]:

@@ -188,6 +188,11 @@ class Recompiled(Struct, frozen=True):
     total: int
     """How often the entry compiles again altogether."""
 
+    @property
+    def note(self) -> str:
+        """Why this is only a note: every first change costs one recompile."""
+        return "" if self.total > 1 else "once only"
+
 
 Fact: TypeAlias = (
     Branch

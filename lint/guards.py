@@ -44,8 +44,8 @@ class Place(Struct, frozen=True):
     span: Span
 
 
-Number = tuple[str, int | None]
-"""Where an int or a size comes from, and its value, None for one that is not known."""
+Number = tuple[str, int | float | None]
+"""Where a number or a size comes from, and its value, None for one that is not known."""
 MODE = "grad mode"
 """The input that says whether gradients are on."""
 
@@ -102,7 +102,7 @@ class _Version:
         """The numbers that are not what this version was compiled for."""
         return {name for name, value in call.numbers if value is not None and not self._takes(name, value)}
 
-    def _takes(self, name: str, value: int) -> bool:
+    def _takes(self, name: str, value: int | float) -> bool:
         known = self.numbers.get(name)
         if name in self.numbers:
             return known is None or known == value
@@ -118,7 +118,7 @@ def _by_place(guards: Iterable[Guard]) -> dict[tuple[Kind, Place], tuple[object,
     return found
 
 
-def _special(name: str, value: int | None) -> bool:
+def _special(name: str, value: int | float | None) -> bool:
     """Sizes of 0 and 1 stay what they are even where others are symbolic."""
     return value in (0, 1) and ".size(" in name
 

@@ -17,4 +17,4 @@ FACTS = (Recompiled,)
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     if isinstance(fact, Recompiled) and fact.kind is Kind.BRANCH:
-        yield Hit(rule.code, fact.span, Confidence.LIKELY)
+        yield Hit(rule.code, fact.span, Confidence.LIKELY, note=fact.note)

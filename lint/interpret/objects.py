@@ -221,7 +221,9 @@ def guard_value(frame: Frame, span: Span, receiver: Value, name: str, value: Val
     analysis, key = frame.analysis, (receiver, name)
     match value:
         case Const() if value.kind in BY_VALUE:
-            frame.guard(Kind.COUNTER if key in analysis.program.counters else Kind.ATTRIBUTE, span, (name, value.value))
+            place = analysis.program.stored_at.get(key, frame.place(span))
+            counts = key in analysis.program.counters
+            analysis.guard_at(Kind.COUNTER if counts else Kind.ATTRIBUTE, place, (name, value.value))
         case Tensor(sizes=sizes) if sizes is not None:
             frame.guard(Kind.ATTRIBUTE, span, (name, sizes))
         case Instance() | ExternalObject() if key in analysis.program.stored_at:

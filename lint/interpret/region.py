@@ -13,6 +13,7 @@ from ..values import (
     Compiled,
     Const,
     External,
+    Function,
     Mapping,
     Partial,
     Tensor,
@@ -120,7 +121,7 @@ def _parts(arguments: Arguments) -> tuple[list[tuple[str, object]], list[Number]
     return inputs, numbers
 
 
-def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers: list[tuple[str, int | None]]) -> None:
+def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers: list[Number]) -> None:
     match value:
         case Tensor(sizes=sizes):
             inputs.append((name, "Tensor"))
@@ -129,9 +130,13 @@ def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers
             numbers += [(f"{name}.size({dim})", size) for dim, size in enumerate(sizes or ())]
         case Const(value=bool()):
             inputs.append((name, "bool"))
-        case Const(value=int() as number):
-            inputs.append((name, "int"))
+        case Const(value=int() | float() as number):
+            inputs.append((name, value.kind))
             numbers.append((name, number))
+        case Function(scope=Frame(env=held)):
+            inputs.append((name, "function"))
+            cells = [(variable, cell.value) for variable, cell in held.items() if isinstance(cell, Const)]
+            numbers += [(f"{name}.{variable}", cell) for variable, cell in cells if isinstance(cell, int | float)]
         case Tuple_(items=items):
             inputs.append((name, kind_of(value)))
             for position, item in enumerate(items):

@@ -287,8 +287,8 @@ def _for(frame: Frame, node: Node) -> None:
 
 
 def _passes(frame: Frame, iterable: Value) -> tuple[Value, ...] | None:
-    """The values of each pass, where code around compiled calls loops over a few known ones."""
-    if frame.traced or not isinstance(iterable, Tuple_):
+    """The values of each pass, where code around compiled calls, or a call that is followed, loops over known ones."""
+    if (frame.traced and not frame.following) or not isinstance(iterable, Tuple_):
         return None
     return iterable.items[:UNROLL]
 

@@ -75,9 +75,7 @@ def test_nothing_is_done_twice(project: ProjectOnDisk, done: list[str]) -> None:
         pytest.param("main.py", "import torch\n", [], id="entry gone"),
         pytest.param("pkg/net.py", "import torch\n\nclass Net(torch.nn.Module):\n    pass\n", [], id="callee itself"),
         pytest.param("unrelated.py", "import torch\n", BREAK, id="a new file"),
-        pytest.param(
-            "pkg/helper/__init__.py", "def positive(x):\n    return True\n", [], id="package over a module"
-        ),
+        pytest.param("pkg/helper/__init__.py", "def positive(x):\n    return True\n", [], id="package over a module"),
     ],
 )
 def test_what_rests_on_a_changed_file_is_done_again(
