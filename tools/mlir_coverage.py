@@ -56,6 +56,8 @@ CASTS = (torch.int64, torch.bfloat16, torch.float64, torch.bool, torch.float16, 
 """Each call is measured with these dtypes in the place of the one traced as well."""
 CAST_LIMIT = 2
 ELSEWHERE = ("linalg.", "fft.", "sparse.", "torch.ops.", "signal.", "jiterator", "special.bessel", "special.modified")
+UNCOMPARED = ("empty", "new_empty", "jiterator")
+"""Operators of which eager's results say nothing, because nobody sets them, or that a CPU does not have."""
 FLOATS = (float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1.5, 2.5, -0.5, 1e-30, 80.0, -80.0)
 
 
@@ -304,7 +306,9 @@ def check_here(folder: Path) -> None:
     for info in op_db:
         for dynamic in (False, True):
             head = {"operator": info.formatted_name, "dynamic": dynamic}
-            if (info.formatted_name, dynamic) in done or torch.float32 not in info.supported_dtypes("cpu"):
+            if (info.formatted_name, dynamic) in done or info.name.startswith(UNCOMPARED):
+                continue
+            if torch.float32 not in info.supported_dtypes("cpu"):
                 continue
             append(records, {**head, "outcome": "crashed"})
             signal.alarm(CASE_S)
