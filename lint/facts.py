@@ -46,6 +46,13 @@ class Attribute(Struct, frozen=True):
     receiver: Value
 
 
+class Loaded(Struct, frozen=True):
+    """Traced code reads a value that was made outside of it and that is of a kind Dynamo may not take."""
+
+    span: Span
+    value: Value
+
+
 class Store(Struct, frozen=True):
     """An attribute assignment. `symbol` names it where the receiver is external or a tensor, else it is empty."""
 
@@ -212,5 +219,6 @@ Fact: TypeAlias = (
     | CompileCall
     | CallsSeen
     | Late
+    | Loaded
     | Recompiled
 )

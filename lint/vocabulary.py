@@ -17,6 +17,15 @@ ANSWERS = {
     ),
 }
 """Questions about the process that Dynamo asks once, and the calls and attributes that change the answer."""
+ELEMENTWISE = words(
+    """
+    add atan2 bitwise_and bitwise_or bitwise_xor copysign div eq floor_divide fmax fmin fmod ge gt hypot le logaddexp
+    logical_and logical_or logical_xor lt maximum minimum mul ne nextafter pow remainder sub true_divide xlogy
+    """
+)
+"""Operators of two tensors that broadcast: of the same sizes they keep them."""
+HANDLE = "torch.utils.hooks.RemovableHandle"
+"""What registering a hook gives back."""
 HOOKS = words(
     """
     register_backward_hook register_forward_hook register_forward_pre_hook register_full_backward_hook
@@ -26,8 +35,8 @@ HOOKS = words(
 )
 OPAQUE = words(
     """
-    torch._dynamo.nonstrict_trace torch.compiler.allow_in_graph torch.compiler.leaf_function
-    torch.compiler.nonstrict_trace torch.fx.wrap torch.jit.script torch.library.custom_op torch.library.triton_op
+    torch._dynamo.decorators.leaf_function torch._dynamo.nonstrict_trace torch.compiler.allow_in_graph
+    torch.compiler.leaf_function torch.compiler.nonstrict_trace torch.fx.wrap torch.jit.script torch.library.custom_op torch.library.triton_op
     triton.jit
     """
 )

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from fullgraph.rules.model import Rule
 
 from ..emission import Hit
-from ..facts import Fact, Return
+from ..facts import Fact, Return, Store
 from ..findings import Confidence
 from ..interpret.frame import Frame
-from ..values import IDENTITY, ExternalObject, Host, Mapping, Sequence, Tuple_, Value, known
+from ..values import IDENTITY, ExternalObject, Host, Mapping, ModuleRef, Sequence, Tuple_, Value, known
+from ..vocabulary import HANDLE
 
-FACTS = (Return,)
+FACTS = (Return, Store)
 
 CLASSES = {
+    HANDLE: "GB0092",
     "re.Pattern": "GB0092",
     "re.Match": "GB0092",
     "torch.profiler.profile": "GB0212",
@@ -23,10 +25,14 @@ CLASSES = {
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
-    if isinstance(fact, Return):
-        ids = sorted({gb for part in _parts(fact.value) for gb in _ids_of(part)})
-        if ids:
-            yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=tuple(ids))
+    match fact:
+        case Return(value=value):
+            ids = sorted({gb for part in _parts(value) for gb in _ids_of(part)})
+            if ids:
+                yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=tuple(ids))
+        case Store(value=ExternalObject(cls=cls), receiver=receiver) if cls == HANDLE:
+            known_id = "GB0100" if isinstance(receiver, ModuleRef) else "GB0092"
+            yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=(known_id,))
 
 
 def _parts(value: Value) -> Iterator[Value]:

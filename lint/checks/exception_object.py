@@ -19,7 +19,8 @@ CALLS = ("builtins.",)
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     problem = _problem(fact)
-    if problem and isinstance(fact, (Call, Store)) and _caught(frame):
+    normal = isinstance(fact, Store) and not frame.conditions
+    if problem and isinstance(fact, (Call, Store)) and (normal or _caught(frame)):
         yield Hit(rule.code, fact.span, Confidence.LIKELY, gb=(problem,))
 
 

@@ -50,4 +50,7 @@ def _confidence(sure: bool) -> Confidence:
 
 
 def _differ(receiver: Tensor, value: Value) -> bool:
-    return isinstance(value, Tensor) and None not in (receiver.dtype, value.dtype) and receiver.dtype != value.dtype
+    if not isinstance(value, Tensor):
+        return False
+    pairs = ((receiver.dtype, value.dtype), (receiver.precision, value.precision))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)

@@ -24,7 +24,7 @@ from ..values import (
     Value,
     known,
 )
-from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, INTEGER, REDUCTIONS, SAME_DTYPE, SAME_SIZES
+from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, ELEMENTWISE, INTEGER, REDUCTIONS, SAME_DTYPE, SAME_SIZES
 from .frame import Frame
 
 COUNTING = {"sum", "prod", "cumsum"}
@@ -46,6 +46,8 @@ NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 
 def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Arguments, receiver: Tensor | None) -> Value:
     """The value for what the table says the function returns."""
+    if name in ("torch.nested.nested_tensor", "torch.nested.as_nested_tensor"):
+        kind = "tensor"
     match kind:
         case "tensor":
             return _tensor(frame, name, arguments, receiver)
@@ -89,11 +91,20 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
         literal=all(isinstance(v, (Const, Host, SizeInt)) or v in inputs for v in given)
         and all(v.literal for v in inputs)
         and not (sizes or api.is_draw(name)),
-        layout="sparse" if last.startswith(("to_sparse", "sparse_")) else "strided",
+        layout=_layout(name, last, arguments),
         unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
         precision=_precision(last, arguments, inputs, api.is_factory(name)),
         order=_order(last, arguments, api.is_factory(name)),
     )
+
+
+def _layout(name: str, last: str, arguments: Arguments) -> str:
+    if last.startswith(("to_sparse", "sparse_")):
+        return "sparse"
+    if last.startswith("quantize_per_"):
+        return "quantized"
+    jagged = arguments.keyword("layout") == External("torch.jagged")
+    return "nested" if name.startswith("torch.nested.") and last != "to_padded_tensor" and not jagged else "strided"
 
 
 def _precision(last: str, arguments: Arguments, inputs: list[Tensor], factory: bool) -> str | None:
@@ -168,6 +179,14 @@ def _literal_dtype(value: Value) -> str | None:
         case Tensor(dtype=dtype):
             return dtype
     return None
+
+
+def sizes_of(name: str, arguments: Arguments) -> tuple[int | None, ...] | None:
+    """The sizes of what a torch function returns, as far as its arguments tell."""
+    inputs = [value for value in map(known, arguments.positional) if isinstance(value, Tensor)]
+    if name.rpartition(".")[2] in ELEMENTWISE and len({value.sizes for value in inputs}) == 1:
+        return inputs[0].sizes
+    return _sizes(False, name.rpartition(".")[2], replace(arguments, keywords=()), inputs)
 
 
 def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor]) -> tuple[int | None, ...] | None:
@@ -257,9 +276,16 @@ def numpy_result(frame: Frame, name: str, arguments: Arguments) -> Value:
             array=True,
             made_here=True,
             sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
+            layout="text" if arguments.positional and _is_text(arguments.positional[0]) else "strided",
         )
     computed = any(isinstance(known(value), Tensor) for value in arguments.positional)
     return Tensor(array=True, made_here=True, literal=last in DTYPES and not computed)
+
+
+def _is_text(value: Value) -> bool:
+    while isinstance(value, Tuple_) and value.items:
+        value = value.items[0]
+    return isinstance(value, Const) and value.kind == "str"
 
 
 def _folded(name: str, inputs: list[Value]) -> Const | None:
