@@ -106,6 +106,8 @@ def _ignored(path: Path, is_folder: bool, ignores: tuple[Ignore, ...]) -> bool:
 
 
 def _excluded(path: Path, is_folder: bool, root: Path, excluded: GitIgnoreSpec) -> bool:
+    if not excluded.patterns:  # a relative path costs more than all the rest of the walk
+        return False
     return path.is_relative_to(root) and excluded.match_file(_relative(path, root, is_folder))
 
 
