@@ -6,16 +6,21 @@ again, and a folder that cannot be written only costs time.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import marshal
+import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from .ir import Block
 
 FORMAT = 2
+MOST = 512 << 20
+"""Bytes that the folder may hold."""
 DIGEST_SIZE = 16
 
 
@@ -55,6 +60,27 @@ class SummaryCache:
     def _path(self, source: bytes) -> Path:
         key = hashlib.blake2b(source, digest_size=DIGEST_SIZE, key=self._salt[:64]).hexdigest()
         return self._folder / key[:2] / key[2:]
+
+
+def prune(folder: Path, most: int = MOST) -> None:
+    """Delete the files written longest ago, as many as `folder` holds more than `most` bytes; other runs may be at it
+    too.
+    """
+    files = [(state.st_mtime_ns, state.st_size, file) for file, state in _files(folder)]
+    excess = sum(size for _, size, _ in files) - most
+    for _, size, file in sorted(files):
+        if excess <= 0:
+            return
+        with contextlib.suppress(OSError):
+            file.unlink()
+        excess -= size
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for file in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            if file.is_file():
+                yield file, file.stat()
 
 
 def _digest(payload: bytes) -> bytes:

@@ -20,7 +20,7 @@ import platformdirs
 
 from fullgraph import rules
 
-from .cache import SummaryCache
+from .cache import SummaryCache, prune
 from .closure import Closure
 from .config import AssumeCompiled
 from .discover import project_files
@@ -59,7 +59,7 @@ class _Run:
 
     def __init__(self, request: CheckRequest) -> None:
         config = request.config
-        folder = _cache_folder() if request.use_cache else None
+        folder = self._folder = _cache_folder() if request.use_cache else None
         self._request = request
         self._config = config
         self._cache = None if folder is None else SummaryCache(folder / "summaries", rules.__version__)
@@ -68,6 +68,8 @@ class _Run:
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
         self._units: Units | None = None
+        self._fresh = False
+        """Whether anything had to be worked out anew."""
 
     def report(self) -> CheckReport:
         given, others = self._files()
@@ -83,6 +85,8 @@ class _Run:
             report = self._reported(given, results)
             self._index.keep_report(key, report)
         self._index.save()
+        if self._fresh and self._folder is not None:
+            prune(self._folder)
         return msgspec.structs.replace(report, remarks=tuple(self._remarks))
 
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
@@ -149,6 +153,7 @@ class _Run:
         unknown = [path for path in paths if alone[path] is None]
         together = None if named or unknown else self._index.recall(TOGETHER, _joined(map(keys, active)))
         if together is None:
+            self._fresh = True
             fresh, together = self._here().found(sorted({*active, *unknown}), named)
             alone |= fresh
         results = {Task(Kind.FIND, path).name: result for path, result in alone.items() if result is not None}
@@ -174,6 +179,7 @@ class _Run:
     def _work(self, tasks: list[Task]) -> Iterator[Done]:
         if not tasks:
             return
+        self._fresh = True
         from .workers import Setup, done_by, processes_for, run
 
         processes = processes_for(len(tasks), self._request.jobs)

@@ -10,6 +10,7 @@ import pytest
 from project_on_disk import ProjectOnDisk, lines
 
 from fullgraph.lint import workers
+from fullgraph.lint.cache import prune
 from fullgraph.lint.config import AssumeCompiled
 from fullgraph.lint.findings import CheckReport
 from fullgraph.lint.results import Result
@@ -115,6 +116,18 @@ def test_a_damaged_cache_is_made_again(project: ProjectOnDisk, cache: Path) -> N
         data[len(data) // 2] ^= 1
         file.write_bytes([bytes(data), b"", bytes(data[:9])][number % 3])
     assert project.check(use_cache=True) == first
+
+
+def test_the_cache_stays_below_its_bound(cache: Path) -> None:
+    import os
+
+    for number in range(5):
+        file = cache / "summaries" / str(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x" * 100)
+        os.utime(file, (number, number))
+    prune(cache, most=250)
+    assert sorted(file.name for file in (cache / "summaries").iterdir()) == ["3", "4"]
 
 
 def test_a_file_written_twice_at_one_time_is_read_again(project: ProjectOnDisk) -> None:
