@@ -195,6 +195,12 @@ class Opaque(Struct, frozen=True):
     target: Value
 
 
+class Choice(Struct, frozen=True):
+    """One of several modules, classes or functions: a layer of a mixed list, say."""
+
+    options: tuple[Value, ...]
+
+
 class Arguments(Struct, frozen=True):
     """Arguments of a call, `*` and `**` already spread where their parts are known."""
 
@@ -242,6 +248,7 @@ Value: TypeAlias = (
     | Compiled
     | Disabled
     | Opaque
+    | Choice
 )
 
 UNKNOWN = Unknown()
@@ -250,6 +257,10 @@ SIZE = SizeInt()
 SIZES = Sequence(SIZE, "size")
 IDENTITY = "identity"
 """The origin of an id that only the running program can know."""
+MODULE_CONTAINERS = {"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"}
+CHOOSABLE = (Instance, ExternalObject, External, Class, Function, Bound, Partial, Opaque)
+CHOICES = 8
+"""Beyond so many it is anything."""
 CONTAINERS = {"list", "tuple", "set", "frozenset", "dict", "deque"}
 
 
@@ -281,7 +292,36 @@ def join(a: Value, b: Value) -> Value:
             return Instance(a.symbol)
         case ExternalObject(), ExternalObject() if a.cls == b.cls:
             return ExternalObject(a.cls)
-    return UNKNOWN
+    return _either(a, b)
+
+
+def _either(a: Value, b: Value) -> Value:
+    """Modules, classes and functions stay apart, objects of one class joined."""
+    options: list[Value] = []
+    for option in (*options_of(a), *options_of(b)):
+        if not isinstance(option, CHOOSABLE):
+            return UNKNOWN
+        same = [at for at, known_ in enumerate(options) if _alike(known_, option)]
+        if same:
+            options[same[0]] = join(options[same[0]], option)
+        else:
+            options.append(option)
+    if len(options) > CHOICES:
+        return UNKNOWN
+    return Choice(tuple(options)) if len(options) > 1 else options[0]
+
+
+def options_of(value: Value) -> tuple[Value, ...]:
+    return value.options if isinstance(value, Choice) else (value,)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    match a, b:
+        case Instance(), Instance():
+            return a.symbol == b.symbol
+        case ExternalObject(), ExternalObject():
+            return a.cls == b.cls
+    return a == b
 
 
 def _tensor_or(tensor: Value, other: Value) -> Value:
@@ -356,17 +396,24 @@ def element_of(value: Value) -> Value:
             return join_all(keys) if value.rest is None else Host("str")
         case Const(value=str()):
             return Host("str")
-        case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
-            return join_all([part for argument in value.arguments for part in _parts(argument)])
+        case ExternalObject(cls=cls) if cls in MODULE_CONTAINERS:
+            return join_all(parts_of(value))
     return UNKNOWN
 
 
-def _parts(value: Value) -> tuple[Value, ...]:
+def parts_of(container: ExternalObject) -> tuple[Value, ...]:
+    """The modules in a container of modules; one for all where they are not known one by one."""
+    return tuple(part for argument in container.arguments for part in _spread(argument))
+
+
+def _spread(value: Value) -> tuple[Value, ...]:
     match value:
         case Tuple_():
             return value.items
         case Sequence():
             return (value.element,)
+        case Mapping():
+            return (*(part for _, part in value.items), *(() if value.rest is None else (value.rest,)))
     return (value,)
 
 

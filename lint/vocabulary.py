@@ -36,8 +36,8 @@ HOOKS = words(
 OPAQUE = words(
     """
     torch._dynamo.decorators.leaf_function torch._dynamo.nonstrict_trace torch.compiler.allow_in_graph
-    torch.compiler.leaf_function torch.compiler.nonstrict_trace torch.fx.wrap torch.jit.script torch.library.custom_op torch.library.triton_op
-    triton.jit
+    torch.compiler.leaf_function torch.compiler.nonstrict_trace torch.fx.wrap torch.jit.script
+    torch.library.custom_op torch.library.triton_op triton.jit
     """
 )
 """Decorators that put a function into the graph whole."""

@@ -158,11 +158,30 @@ def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
 
 
 def _dict(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    base = _first(arguments) if arguments.positional else Mapping()
-    items = dict(base.items) if isinstance(base, Mapping) else {}
-    rest = base.rest if isinstance(base, Mapping) else UNKNOWN
+    base = _as_mapping(_first(arguments)) if arguments.positional else Mapping()
+    items = dict(base.items)
+    rest = base.rest
     items.update(arguments.keywords)
     return Mapping(tuple(items.items()), UNKNOWN if arguments.more_keywords else rest)
+
+
+def _as_mapping(value: Value) -> Mapping:
+    """What `dict(value)` holds: another dict's items, or pairs."""
+    match value:
+        case Mapping():
+            return value
+        case Tuple_(items=pairs):
+            items: dict[object, Value] = {}
+            for pair in pairs:
+                match pair:
+                    case Tuple_(items=(Const(value=str() | int() as key), held)):
+                        items[key] = held
+                    case _:
+                        return Mapping((), UNKNOWN)
+            return Mapping(tuple(items.items()))
+        case Sequence(element=Tuple_(items=(_, held))):
+            return Mapping((), held)
+    return Mapping((), UNKNOWN)
 
 
 def _extreme(frame: Frame, span: Span, arguments: Arguments, find: Callable[[list[Any]], Any]) -> Value:
@@ -219,6 +238,14 @@ def _getattr(frame: Frame, span: Span, arguments: Arguments) -> Value:
     return join(value, arguments.positional[2]) if len(arguments.positional) > 2 and value == UNKNOWN else value
 
 
+def _setattr(frame: Frame, span: Span, arguments: Arguments) -> Value:
+    """In a constructor it defines the object, as an assignment does."""
+    match arguments.positional:
+        case (Instance() as receiver, Const(value=str() as name), value) if frame.storing:
+            frame.analysis.attributes.setdefault(receiver, {})[name] = value
+    return NONE
+
+
 def _map(frame: Frame, span: Span, arguments: Arguments) -> Value:
     elements = [objects.iterate(frame, span, known(value)) for value in arguments.positional[1:]]
     return Sequence(calls.call(frame, span, _first(arguments), Arguments(tuple(elements))), "iterator")
@@ -267,6 +294,10 @@ def _id(frame: Frame, span: Span, arguments: Arguments) -> Value:
     return Host("int", IDENTITY if made_here else "")
 
 
+def _slice(frame: Frame, span: Span, arguments: Arguments) -> Value:
+    return ExternalObject("builtins.slice", arguments.positional)
+
+
 def _none(frame: Frame, span: Span, arguments: Arguments) -> Value:
     return NONE
 
@@ -296,6 +327,7 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "repr": _text("repr"),
     "format": _text("format"),
     "getattr": _getattr,
+    "setattr": _setattr,
     "hasattr": _host("bool"),
     "callable": _host("bool"),
     "issubclass": _host("bool"),
@@ -311,4 +343,5 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "sorted": _sorted,
     "next": _next,
     "print": _none,
+    "slice": _slice,
 }

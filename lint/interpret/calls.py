@@ -14,6 +14,7 @@ from ..values import (
     UNKNOWN,
     Arguments,
     Bound,
+    Choice,
     Class,
     Compiled,
     Const,
@@ -36,7 +37,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import external, hints, methods, objects, region
+from . import external, hints, methods, modules, objects, region
 from .analysis import MAX_DEPTH, Analysis, CallResult
 from .frame import Frame
 
@@ -69,7 +70,17 @@ def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarde
             return Tensor()
         case Maybe(value=value):
             return call(frame, span, value, arguments)
+        case Choice(options=options):
+            return _call_each(frame, span, options, arguments)
     return UNKNOWN
+
+
+def _call_each(frame: Frame, span: Span, options: tuple[Value, ...], arguments: Arguments) -> Value:
+    """Any of them may be the one that is called."""
+    frame.conditions += 1
+    results = [call(frame, span, option, arguments) for option in options]
+    frame.conditions -= 1
+    return join_all(results)
 
 
 def _merged(bound: Arguments, arguments: Arguments) -> Arguments:
@@ -97,6 +108,10 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     if frame.following:
         analysis.program.entered.add(symbol)
         return _interpret(frame, function, env, traced).value
+    if _builds(frame, symbol, env):
+        built = _interpret(frame, function, env, traced)
+        frame.absorb(built.emissions, Site(frame.module.path, frame.qualname, span))
+        return built.value
     result = analysis.memo.get(key)
     if result is None and analysis.cut:
         result = analysis.memo.get(_here(analysis, key))
@@ -107,6 +122,14 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
             analysis.memo[key if analysis.cut == cut else _here(analysis, key)] = result
     frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
+
+
+def _builds(frame: Frame, symbol: FunctionSymbol, env: dict[str, Value]) -> bool:
+    """Whether the call goes on constructing the caller's own object: `super().__init__()`, `self._build()`."""
+    if not frame.storing or frame.function is None or not symbol.parameters:
+        return False
+    own = frame.env.get(frame.function.parameters[0][0])
+    return isinstance(own, Instance) and env.get(symbol.parameters[0][0]) == own
 
 
 def _here(analysis: Analysis, key: object) -> object:
@@ -128,6 +151,7 @@ def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: 
         scope=function.scope,
         caller=frame,
         eager=frame.eager,
+        storing=_builds(frame, symbol, env),
     )
     if not traced:
         analysis.driven.add(symbol)
@@ -244,7 +268,9 @@ def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
         match decorator:
             case External(name="builtins.property" | "builtins.staticmethod" | "builtins.classmethod"):
                 return decorator
-            case External(name="functools.cached_property" | "torch.jit.unused_property"):
+            case External(name="functools.cached_property"):
+                return decorator
+            case External(name="torch.jit.unused_property"):
                 return External("builtins.property")
         value = _decorate(frame, node, decorator, value)
     return value
@@ -317,12 +343,8 @@ def _call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Argu
         name = "forward"
     if objects.find_method(analysis, receiver.symbol, name) is not None:
         return objects.call_method(frame, span, receiver, name, arguments)
-    bases = objects.resolution(analysis, receiver.symbol)[1]
-    made_of = receiver.arguments.positional if receiver.arguments else ()
-    for base in bases:
-        if analysis.api.is_module_class(base):
-            return external.call_object(frame, span, ExternalObject(base, made_of), arguments)
-    return UNKNOWN
+    base = modules.as_external(frame, receiver)
+    return UNKNOWN if base is None else external.call_object(frame, span, base, arguments)
 
 
 def _call_disabled(frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:
@@ -379,10 +401,20 @@ def target_of(analysis: Analysis, value: Value) -> tuple[Function, Value | None]
         case Instance(symbol=symbol) as receiver:
             names = ("forward",) if objects.is_module(analysis, symbol) else ("__call__",)
             method = objects.find_method(analysis, symbol, names[0])
-            return None if method is None else (Function(method), receiver)
+            return None if method is None else (_outermost(analysis, method), receiver)
         case Partial(function=inner) | Compiled(target=inner):
             return target_of(analysis, inner)
     return None
+
+
+def _outermost(analysis: Analysis, method: FunctionSymbol) -> Function:
+    """The wrapper that a decorator puts around a method; one that passes anything on tells less than the method."""
+    match decorated(analysis.module_frame(method.module), method, method.owner and method.owner.scope):
+        case Function(symbol=symbol) as wrapper if all(
+            kind not in (VARIADIC, VARIADIC_KEYWORD) for _, kind, _, _ in symbol.parameters
+        ):
+            return wrapper
+    return Function(method)
 
 
 def interpret_entry(frame: Frame, function: Function, env: dict[str, Value]) -> tuple[Emission, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ..facts import Branch, Index
+from ..facts import Branch, Index, Loaded
 from ..guards import Kind
 from ..ir import Node
 from ..symbols import FunctionSymbol
@@ -16,6 +16,7 @@ from ..values import (
     UNKNOWN,
     Arguments,
     Const,
+    ExternalObject,
     Function,
     Host,
     Mapping,
@@ -30,7 +31,8 @@ from ..values import (
     join_all,
     known,
 )
-from . import calls, conditions, names, objects, operators
+from ..vocabulary import HANDLE
+from . import calls, conditions, modules, names, objects, operators
 from .arithmetic import fold
 from .frame import Frame
 
@@ -67,7 +69,25 @@ def path_of(node: Node) -> str | None:
 
 def _name(frame: Frame, node: Node) -> Value:
     value = frame.lookup(node[2])
-    return value if value is not None else names.global_value(frame, node)
+    if value is None:
+        value = names.global_value(frame, node)
+    if frame.traced and isinstance(value, (Tensor, Sequence, ExternalObject)) and _is_foreign(value):
+        frame.observe(Loaded(node[1], value))
+    return value
+
+
+def _is_foreign(value: Tensor | Sequence | ExternalObject) -> bool:
+    """Whether the value, made outside, is of a kind that Dynamo may refuse for what it is."""
+    match value:
+        case Tensor(layout="strided") | Tensor(made_here=True):
+            return False
+        case Sequence(kind="set", element=Tensor(made_here=False)):
+            return True
+        case Sequence():
+            return False
+        case ExternalObject(cls=name):
+            return name == HANDLE
+    return True
 
 
 def _constant(frame: Frame, node: Node) -> Value:
@@ -124,30 +144,10 @@ def arguments_of(frame: Frame, node: Node) -> Arguments:
 
 def _remember_mutation(frame: Frame, node: Node, callee: Value, arguments: Arguments) -> None:
     """`xs.append(v)` and its like change what a variable holds."""
-    if not isinstance(callee, Method) or node[2][0] != "attr":
-        return
-    path = path_of(node[2][2])
-    if path is None or not arguments.positional:
-        return
-    held = callee.receiver
-    added: Value | None = None
-    match callee.name:
-        case "append" | "add" | "appendleft":
-            added = arguments.positional[-1]
-        case "extend" | "update":
-            added = element_of(known(arguments.positional[0]))
-        case "insert":
-            added = arguments.positional[-1]
-    if added is None:
-        return
-    match held:
-        case Tuple_(items=items) if not frame.loops and not frame.conditions and callee.name == "append":
-            frame.env[path] = Tuple_((*items, added), mutable=True)
-        case Tuple_(items=()):
-            frame.env[path] = Sequence(added)
-        case Tuple_() | Sequence():
-            kind = held.kind if isinstance(held, Sequence) else "list"
-            frame.env[path] = Sequence(join(element_of(held), added), kind)
+    if isinstance(callee, Method) and node[2][0] == "attr":
+        changed = modules.extended(frame, callee.receiver, callee.name, arguments)
+        if changed is not None:
+            modules.hold(frame, node[2][2], changed)
 
 
 def _subscript(frame: Frame, node: Node) -> Value:

@@ -33,6 +33,7 @@ from ..values import (
     element_of,
     join_all,
     known,
+    parts_of,
 )
 from ..vocabulary import ANSWERS, CALLERS, OPAQUE, TRANSFORMS
 from . import arithmetic, builtin_calls, calls, region, results
@@ -225,6 +226,10 @@ def _nullcontext(frame: Frame, span: Span, name: str, arguments: Arguments) -> V
     return ExternalObject(name, arguments.positional)
 
 
+def _ordered(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
+    return builtin_calls.call_builtin(frame, span, "dict", arguments)
+
+
 def _script(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     """A scripted or traced function stays in the graph; a module does not."""
     target = known(arguments.positional[0]) if arguments.positional else External(name)
@@ -240,6 +245,9 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
     "torch.compiler.is_compiling": _compiling,
     "torch.jit.is_scripting": _scripting,
     "torch.jit.is_tracing": _scripting,
+    "torch.compiler.is_exporting": _scripting,
+    "torch.onnx.is_in_onnx_export": _scripting,
+    "collections.OrderedDict": _ordered,
     "torch.cond": _cond,
     "torch.is_tensor": _is_tensor,
     "torch.where": _where,
@@ -280,10 +288,8 @@ def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: A
 
 def _sequential(frame: Frame, span: Span, receiver: ExternalObject, arguments: Arguments) -> Value:
     value = arguments.positional[0] if arguments.positional else UNKNOWN
-    for layer in receiver.arguments:
-        layers = layer.items if isinstance(layer, Tuple_) else (layer,)
-        for part in layers:
-            value = calls.call(frame, span, known(part), Arguments((value,)))
+    for part in parts_of(receiver):
+        value = calls.call(frame, span, known(part), Arguments((value,)))
     return value
 
 

@@ -35,8 +35,8 @@ from ..values import (
     kind_of,
     known,
 )
-from ..vocabulary import MODULE_CONVERSIONS
-from . import builtin_calls, calls, external, objects, region, results
+from ..vocabulary import HANDLE, MODULE_CONVERSIONS
+from . import builtin_calls, calls, external, modules, objects, region, results
 from .frame import Frame
 
 
@@ -74,6 +74,8 @@ def _tensor_method(
     match name:
         case "tolist":
             return _list_read(frame, receiver)
+        case "register_hook" | "register_post_accumulate_grad_hook":
+            return ExternalObject(HANDLE)
         case "size" | "stride" | "numel" | "nelement" | "element_size":
             return _size_method(receiver, name, arguments, frame.following)
         case "dim" | "ndimension":
@@ -166,6 +168,13 @@ def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, a
         return NONE
     if name in MODULE_CONVERSIONS:
         return receiver
+    if name in ("children", "modules"):
+        return Sequence(modules.children(frame, receiver), "generator")
+    if name in ("named_children", "named_modules"):
+        return Sequence(Tuple_((Host("str"), modules.children(frame, receiver))), "generator")
+    if name == modules.SUPER_INIT:
+        modules.keep_base_arguments(frame, receiver, arguments)
+        name = "__init__"
     for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
         frame.observe(Call(span, f"{base}.{name}", arguments, receiver))
     return UNKNOWN

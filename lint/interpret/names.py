@@ -16,7 +16,10 @@ from ..values import (
     Const,
     External,
     Host,
+    Mapping,
     ModuleRef,
+    Sequence,
+    Tuple_,
     Value,
     element_of,
     join,
@@ -68,9 +71,17 @@ def _compute(analysis: Analysis, module: Module, name: str) -> Value:
     for node in nodes:
         bound = _bound(analysis, module, node, name)
         value = bound if value is None else join(value, bound)
-    if value is not None:
-        return value
-    return _elsewhere(analysis, module, name)
+    return _elsewhere(analysis, module, name) if value is None else _fillable(value)
+
+
+def _fillable(value: Value) -> Value:
+    """A module's empty dict or list is there to be filled by code elsewhere, a registry say."""
+    match value:
+        case Mapping(items=(), rest=None):
+            return Mapping((), UNKNOWN)
+        case Tuple_(items=(), mutable=True):
+            return Sequence(UNKNOWN)
+    return value
 
 
 def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:

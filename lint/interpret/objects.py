@@ -6,7 +6,7 @@ import sys
 
 from msgspec.structs import replace
 
-from ..facts import Attribute
+from ..facts import Attribute, Enter
 from ..guards import Kind
 from ..ir import Node, Span
 from ..symbols import ClassSymbol, FunctionSymbol
@@ -17,6 +17,7 @@ from ..values import (
     UNKNOWN,
     Arguments,
     Bound,
+    Choice,
     Class,
     Compiled,
     Const,
@@ -39,10 +40,11 @@ from ..values import (
     Value,
     element_of,
     join,
+    join_all,
     known,
 )
 from ..vocabulary import MODULE_METHODS
-from . import calls, hints, names
+from . import calls, hints, modules, names
 from .analysis import Analysis
 from .frame import Frame
 
@@ -75,6 +77,8 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
             return attribute(frame, span, known(target), name)
         case ExternalObject():
             return _object_attribute(frame, span, receiver, name)
+        case Choice(options=options):
+            return join_all([attribute(frame, span, option, name) for option in options])
         case Const(value=None):
             return UNKNOWN
         case Const() | Host() | Scalar() | SizeInt():
@@ -206,7 +210,7 @@ def _as_it_is(frame: Frame, span: Span, receiver: Instance, name: str) -> Value 
     """An attribute in the call that is being followed."""
     value = frame.analysis.program.heap.get((receiver, name))
     if value is None:
-        value = _built(frame, receiver).get(name) or _declared(frame, receiver, name)
+        value = built(frame, receiver).get(name) or _declared(frame, receiver, name)
     if is_module(frame.analysis, receiver.symbol):
         guard_value(frame, span, receiver, name, value)
     elif isinstance(value, Const) and value.kind == "int" and frame.analysis.following is not None:
@@ -237,7 +241,7 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
         return value
     method = find_method(analysis, receiver.symbol, name)
     stored_value = (
-        analysis.attributes.get(receiver, {}).get(name) if frame.storing else _built(frame, receiver).get(name)
+        analysis.attributes.get(receiver, {}).get(name) if frame.storing else built(frame, receiver).get(name)
     )
     if stored_value is None and method is not None:
         return _bind(frame, span, receiver, method)
@@ -250,7 +254,7 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
     return _inherited(frame, span, receiver, name)
 
 
-def _built(frame: Frame, receiver: Instance) -> dict[str, Value]:
+def built(frame: Frame, receiver: Instance) -> dict[str, Value]:
     """The attributes that the constructor leaves behind, by running it once for these arguments."""
     analysis = frame.analysis
     if receiver not in analysis.attributes:
@@ -348,6 +352,10 @@ def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> 
     match value:
         case External(name="builtins.property"):
             return calls.call(frame, span, Bound(receiver, Function(method)), Arguments())
+        case External(name="functools.cached_property"):
+            if sys.version_info < (3, 12):  # it takes a lock there
+                frame.observe(Enter(span, ExternalObject("threading.RLock"), "threading.RLock"))
+            return calls.call(frame, span, Bound(receiver, Function(method)), Arguments())
         case External(name="builtins.staticmethod"):
             return Function(method)
         case External(name="builtins.classmethod") if isinstance(receiver, Instance):
@@ -409,6 +417,8 @@ def _super_attribute(frame: Frame, span: Span, value: Super, name: str) -> Value
     for cls in after:
         if name in cls.methods:
             return _bind(frame, span, receiver, cls.methods[name])
+    if name == "__init__" and isinstance(receiver, Instance):
+        return Method(receiver, modules.SUPER_INIT)
     return (
         External(f"{external[0]}.{name}") if external and external[0] != MODULE else Method(receiver, f"super.{name}")
     )
@@ -418,7 +428,7 @@ def stored(frame: Frame, receiver: Value, name: str) -> Value:
     """What `receiver.name` held before an assignment to it."""
     if not isinstance(receiver, Instance) or frame.storing:
         return UNKNOWN
-    return _built(frame, receiver).get(name) or _declared(frame, receiver, name) or UNKNOWN
+    return built(frame, receiver).get(name) or _declared(frame, receiver, name) or UNKNOWN
 
 
 def call_method(frame: Frame, span: Span, receiver: Instance, name: str, arguments: Arguments) -> Value:
@@ -443,5 +453,5 @@ def iterate(frame: Frame, span: Span, value: Value) -> Value:
             if find_method(frame.analysis, value.symbol, name) is not None:
                 arguments = Arguments() if name == "__iter__" else Arguments((Host("int"),))
                 return element_of(known(call_method(frame, span, value, name, arguments)))
-        return UNKNOWN
+        return element_of(modules.as_external(frame, value) or UNKNOWN)
     return element_of(value)

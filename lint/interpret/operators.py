@@ -8,6 +8,7 @@ from ..facts import Branch, Call, Compared, Format
 from ..guards import Kind
 from ..ir import Span
 from ..values import (
+    MODULE_CONTAINERS,
     NONE,
     UNKNOWN,
     Arguments,
@@ -27,7 +28,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import conditions, objects
+from . import conditions, modules, objects
 from .arithmetic import fold, result_of
 from .frame import Frame
 
@@ -38,6 +39,8 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
             for part in index_parts(index):
                 if isinstance(part, Tuple_):
                     frame.guard(Kind.LENGTH, span, len(part.items))
+                elif isinstance(part, ExternalObject) and part.cls == "builtins.slice":
+                    frame.guard(Kind.VALUE, span, _bounds(part.arguments))
             return _tensor_item(base, index)
         case Tuple_(items=items) if isinstance(index, Const) and isinstance(index.value, int):
             frame.guard(Kind.VALUE, span, index.value)
@@ -53,29 +56,25 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
                 frame.guard(Kind.VALUE, span, index.value)
                 return base.get(index.value, UNKNOWN if rest is None else rest)
             return join_all([*(value for _, value in items), *(() if rest is None else (rest,))])
-        case ExternalObject(cls="torch.nn.ModuleList" | "torch.nn.Sequential" | "torch.nn.ParameterList"):
-            if isinstance(index, Sequence) and index.kind == "slice":
-                return base
-            return _layer(base, index) or element_of(base)
+        case ExternalObject(cls=cls) if cls in MODULE_CONTAINERS:
+            is_slice = isinstance(index, Sequence) and index.kind == "slice"
+            return modules.sliced(base) if is_slice else modules.item(base, index)
         case ExternalObject(cls="torch.nn.ModuleDict", arguments=(Mapping() as held, *_)):
             return item_of(frame, span, held, index)
-        case Instance():
+        case Instance(symbol=symbol) if objects.find_method(frame.analysis, symbol, "__getitem__") is not None:
             return objects.call_method(frame, span, base, "__getitem__", Arguments((index,)))
+        case Instance() if (container := modules.as_external(frame, base)) is not None:
+            return item_of(frame, span, container, index)
         case Host(kind="str") | Const(value=str()):
             return Host("str")
     return UNKNOWN
 
 
-def _layer(base: ExternalObject, index: Value) -> Value | None:
-    """The module at a known position of a container whose modules are known one by one."""
-    modules = base.arguments
-    if len(modules) == 1 and isinstance(modules[0], Tuple_):
-        modules = modules[0].items
-    match index:
-        case Const(value=int() as position) if -len(modules) <= position < len(modules):
-            found = modules[position]
-            return found if isinstance(found, (ExternalObject, Instance)) else None
-    return None
+def _bounds(arguments: tuple[Value, ...]) -> tuple[bool, bool, bool]:
+    """Which of a slice's start, stop and step are given: that is fixed in the graph, the numbers are not."""
+    given = (NONE, *arguments) if len(arguments) == 1 else arguments
+    start, stop, step = (*given, NONE, NONE, NONE)[:3]
+    return (start != NONE, stop != NONE, step != NONE)
 
 
 def _tensor_item(base: Tensor, index: Value) -> Value:

@@ -17,7 +17,6 @@ from ..values import (
     External,
     ExternalObject,
     Instance,
-    Mapping,
     ModuleRef,
     Scalar,
     Sequence,
@@ -29,7 +28,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, expressions, names, objects, operators
+from . import calls, conditions, expressions, modules, names, objects, operators
 from .frame import Frame
 
 UNROLL = 16
@@ -82,6 +81,8 @@ def bind(frame: Frame, target: Node, value: Value) -> None:
     match target[0]:
         case "name":
             frame.env[target[2]] = value
+            if target[2] in frame.globals and frame.traced:
+                frame.observe(Store(target[1], "", ModuleRef(frame.module), target[2], value, UNKNOWN))
             if target[2] in frame.globals or (frame.function is None and not frame.traced):
                 _remember_global(frame, target[2], value)
         case "tuple" | "list":
@@ -178,27 +179,12 @@ def _counts(before: Value, after: Value) -> bool:
 def _store_item(frame: Frame, target: Node, value: Value) -> None:
     expressions.subscript(frame, target, "write")
     base = target[2]
-    if base[0] != "name":
+    if base[0] not in ("name", "attr"):
         return
-    held = known(frame.lookup(base[2]) or UNKNOWN)
-    match held:
-        case Mapping():
-            index = expressions.evaluate(frame, target[3])
-            frame.env[base[2]] = _put(held, index, value)
-        case Tuple_() | Sequence():
-            frame.env[base[2]] = Sequence(join(element_of(held), value) if _has_items(held) else value)
-
-
-def _put(held: Mapping, index: Value, value: Value) -> Mapping:
-    if isinstance(index, Const) and isinstance(index.value, (str, int)):
-        items = dict(held.items)
-        items[index.value] = value
-        return Mapping(tuple(items.items()), held.rest)
-    return Mapping(held.items, value if held.rest is None else join(held.rest, value))
-
-
-def _has_items(held: Value) -> bool:
-    return not (isinstance(held, Tuple_) and not held.items)
+    held = frame.lookup(base[2]) if base[0] == "name" else expressions.peek(frame, base)
+    changed = modules.with_item(frame, known(held or UNKNOWN), expressions.peek(frame, target[3]), value)
+    if changed is not None:
+        modules.hold(frame, base, changed)
 
 
 def _return(frame: Frame, node: Node) -> None:
