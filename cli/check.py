@@ -20,8 +20,17 @@ from fullgraph.rules import load as load_rules
 FORMATS = ("text", "concise", "json")
 
 
+class PathArgument(click.Path):
+    """A path that names something: an empty one would mean the working directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise click.UsageError("an empty PATH names nothing; `.` is the working directory")
+        return super().convert(value, param, ctx)
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=PathArgument(path_type=Path, readable=False), metavar="[PATH]...")
 @click.option("--entry", multiple=True, metavar="PATH::QUALNAME", help="Take this function for compiled. Repeatable.")
 @click.option(
     "--assume-compiled",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 import click
@@ -35,4 +38,24 @@ def explain(code: str) -> None:
         near = get_close_matches(code, by_word, n=3, cutoff=0.6) or get_close_matches(code.upper(), by_word, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "`fullgraph rules list` shows all"
         raise click.UsageError(f"no rule {code!r}; {hint}")
-    click.echo(page(rule), nl=False)
+    text = page(rule)
+    click.echo("\n".join(readable(text)) if sys.stdout.isatty() else text, nl=False)
+
+
+def readable(markdown: str) -> Iterator[str]:
+    """A page's Markdown for a terminal: headings stand out, code is indented, marks are gone."""
+    code = False
+    for line in markdown.split("\n"):
+        if line.startswith("```"):
+            code = not code
+        elif code:
+            yield f"    {click.style(line, fg='cyan')}" if line else ""
+        elif line.startswith("#"):
+            yield click.style(line.lstrip("# "), bold=True)
+        elif line.startswith("|"):
+            label, text = (cell.strip() for cell in line.strip("|").split("|", 1))
+            if label.strip("- "):
+                yield f"{label}: {text}"
+        else:
+            plain = re.sub("<(https?:[^>]*)>", r"\1", line)
+            yield re.sub("`([^`]+)`", lambda match: click.style(match[1], fg="cyan"), plain)

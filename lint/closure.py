@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable
 
 DIGEST_SIZE = 16
@@ -58,7 +59,7 @@ class Closure:
         inside = set(members)
         beyond = {self._digests[target] for path in members for target in edges[path] if target not in inside}
         whole = hashlib.blake2b(digest_size=DIGEST_SIZE)
-        for part in (*[path.encode() + self._content(path) for path in members], *sorted(beyond)):
+        for part in (*[os.fsencode(path) + self._content(path) for path in members], *sorted(beyond)):
             whole.update(part)
         for path in members:
             self._digests[path] = whole.digest()

@@ -139,11 +139,11 @@ def codes(values: tuple[str, ...], known: frozenset[str], where: str) -> tuple[s
     """Rule codes or prefixes, comma-separated or one by one; every one must begin some known code."""
     parts = tuple(part.strip() for value in values for part in value.split(",") if part.strip())
     for part in parts:
-        if not any(code.startswith(part) for code in known):
+        if not any(code.startswith(part.upper()) for code in known):
             raise click.UsageError(
                 f"{where}: no rule has the code or prefix {part!r}; `fullgraph rules list` shows all"
             )
-    return parts
+    return tuple(part.upper() for part in parts)
 
 
 def first_party(items: tuple[str, ...], base: Path) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = (
             found.add(absolute)
         elif absolute.is_dir():
             found.update(_walk(absolute, root, _spec(exclude), tuple(_ignores_above(absolute, root))))
+        elif _is_there(absolute):
+            raise click.UsageError(f"{path}: neither a file nor a folder")
         else:
             raise click.UsageError(f"{path}: there is no such file or folder")
     return tuple(sorted(found))

@@ -87,7 +87,12 @@ class _Run:
         self._index.save()
         if self._fresh and self._folder is not None:
             prune(self._folder)
-        return msgspec.structs.replace(report, remarks=tuple(self._remarks))
+        self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
+        return msgspec.structs.replace(report, remarks=tuple(dict.fromkeys(self._remarks)))
+
+    def _unknown_codes(self, path: str) -> Iterator[str]:
+        for line, code in self._index.look(path).unknown_codes:
+            yield f"{display(path)}:{line}: no rule has the code or prefix {code!r} of this ignore comment"
 
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
         from .report import Reporter
@@ -98,7 +103,7 @@ class _Run:
         findings = [*self._kept(reporter), *self._syntax_findings(given)]
         return CheckReport(
             torch=self._request.torch,
-            entries=_entries(results.values()),
+            entries=_entries(results.values(), set(given)),
             findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
             files=len(self._request.files),
         )
@@ -140,6 +145,7 @@ class _Run:
             torch=b"torch" in source,
             compiles=b"compile" in source or b"_dynamo" in source,
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
+            unknown_codes=_unknown_codes(source) if b"fullgraph:" in source else (),
         )
 
     # results
@@ -252,6 +258,20 @@ class _Run:
                 yield reporter.with_fixes(finding, emission)
 
 
+def _unknown_codes(source: bytes) -> tuple[tuple[int, str], ...]:
+    """What comments ask to ignore and no rule is called, with the line."""
+    from .suppress import suppressions
+
+    text = source.decode(errors="replace")
+    return tuple(
+        (comment.line, code)
+        for comment in suppressions(text).comments
+        if comment.ours
+        for code in comment.codes or ()
+        if not any(known.startswith(code) for known in rules.load())
+    )
+
+
 class _Keys:
     """Digests of all that a file's result rests on: itself, what it imports, and what the project sets."""
 
@@ -287,14 +307,16 @@ def _joined(parts: Iterable[bytes]) -> bytes:
     return whole.digest()
 
 
-def _entries(results: Iterable[Result]) -> tuple[Entry, ...]:
+def _entries(results: Iterable[Result], given: set[str]) -> tuple[Entry, ...]:
     """One for each function, a compile call or a decorator rather than an assumption."""
     found: dict[tuple[str, str], Entry] = {}
     for entry in sorted((entry for result in results for entry in result.entries), key=entry_order):
         known = found.get((entry.path, entry.qualname))
         if known is None or known.how == "assumed":
             found[entry.path, entry.qualname] = entry
-    shown = [msgspec.structs.replace(entry, path=display(entry.path)) for entry in found.values()]
+    shown = [
+        msgspec.structs.replace(entry, path=display(entry.path), asked=entry.path in given) for entry in found.values()
+    ]
     return tuple(sorted(shown, key=entry_order))
 
 

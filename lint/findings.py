@@ -126,6 +126,8 @@ class Entry(Struct, frozen=True):
     path: str
     qualname: str
     how: str
+    asked: bool = True
+    """It lies in a file that was asked about."""
 
 
 class CheckReport(Struct, frozen=True):

@@ -39,6 +39,8 @@ class FileRecord(Struct, frozen=True):
     """It names torch: only then can it compile anything."""
     compiles: bool
     """It has the word `compile` or sets a switch of Dynamo's."""
+    unknown_codes: tuple[tuple[int, str], ...] = ()
+    """Lines of ignore comments, and codes in them that no rule has."""
     environment: tuple[str, ...] = ()
     """Environment variables that it sets, `*` for one whose name is not a literal."""
     problem: SyntaxProblem | None = None
@@ -135,8 +137,9 @@ class Index:
         for name, kept in self._before.results.items():
             if name not in self._after.results and name.partition(" ")[2] in self._after.files:
                 self._after.results[name] = kept
-        payload = msgspec.msgpack.encode(self._after)
-        with contextlib.suppress(OSError):  # a full or read-only disk only costs time
+        # A full or read-only disk, or a file name that is no text, only costs time.
+        with contextlib.suppress(OSError, UnicodeEncodeError):
+            payload = msgspec.msgpack.encode(self._after)
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as file:
                 file.write(digest_of(payload) + payload)

@@ -21,6 +21,8 @@ class Comment:
 
     line: int
     codes: tuple[str, ...] | None
+    ours: bool
+    """`# fullgraph: ignore` rather than `# noqa`, whose codes may be another tool's."""
 
     def names(self, code: str) -> bool:
         return self.codes is None or code.startswith(self.codes)
@@ -76,5 +78,5 @@ def _comments(token: tokenize.TokenInfo) -> list[Comment]:
         for match in pattern.finditer(token.string):
             codes = match["codes"]
             words = None if codes is None else tuple(word.upper() for word in re.split(r"[,\s]+", codes) if word)
-            found.append(Comment(token.start[0], words))
+            found.append(Comment(token.start[0], words, pattern is OURS))
     return found

@@ -19,10 +19,15 @@ def shown(report: CheckReport, notes: bool) -> list[Finding]:
     return [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
 
 
+def printable(path: str) -> str:
+    """A path on one line; what is no text in it is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+
+
 def headline(finding: Finding) -> str:
     """Columns count from 1 here, as editors expect; a severity that is not the usual one is named."""
     span, severity = finding.span, finding.severity
-    place = click.style(f"{span.path}:{span.line}:{span.column + 1}:", bold=True)
+    place = click.style(f"{printable(span.path)}:{span.line}:{span.column + 1}:", bold=True)
     code = click.style(finding.code, fg=COLOURS[severity], bold=True)
     named = "" if severity is Severity.WARNING else f"{severity.value}: "
     return f"{place} {code} [{finding.confidence.value}] {named}{finding.message}"

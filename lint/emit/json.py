@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..findings import CheckReport, Edit, Finding, Fix
@@ -18,7 +19,8 @@ def render(report: CheckReport) -> str:
         "findings": [finding_as_json(finding) for finding in report.findings],
         "remarks": list(report.remarks),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)  # bytes of a file name, not UTF-8
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:

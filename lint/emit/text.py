@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from ..findings import CheckReport, Entry, Finding, Span
-from .concise import COLOURS, headline, shown
+from .concise import COLOURS, headline, printable, shown
 
 WIDTH = 120
 """Cells of source shown of one line; a longer line is cut around the span."""
@@ -120,7 +120,7 @@ def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
         entry = _entry_of(finding, report.entries)
         yield _detail("traced because", f"{chain}; {finding.via[0]} is {HOW[entry.how]}" if entry else chain)
     if finding.root not in ("", f"{finding.span.path}:{finding.span.line}"):
-        yield _detail("root", finding.root)
+        yield _detail("root", printable(finding.root))
     if conditions := list(_conditions(finding)):
         yield _detail("holds", ", ".join(conditions))
     if finding.advice:
@@ -152,6 +152,8 @@ def _conditions(finding: Finding) -> Iterator[str]:
 
 
 def _summary(report: CheckReport, findings: list[Finding]) -> str:
+    if not report.files:
+        return click.style("no Python files here", bold=True)
     files = len({finding.span.path for finding in findings})
     hidden = len(report.findings) - len(findings)
     counted = f"{_count(len(findings), 'finding')} in {files} of {_count(report.files, 'file')}"
@@ -164,11 +166,14 @@ def _summary(report: CheckReport, findings: list[Finding]) -> str:
 def _entries(entries: tuple[Entry, ...]) -> str:
     if not entries:
         return "nothing is compiled here (name an entry with --entry, or see --assume-compiled)"
-    hows = sorted(entry.how for entry in entries)
-    if hows == ["assumed"] * len(hows):
-        return f"no compile call found: {_count(len(hows), 'function')} assumed to be compiled"
-    kinds = [how for how, _ in groupby(hows)]
-    return f"{_count(len(hows), 'entry', 'entries')} by {' and '.join(kinds)}"
+    asked = sorted(entry.how for entry in entries if entry.asked)
+    elsewhere = len(entries) - len(asked)
+    if all(entry.how == "assumed" for entry in entries):
+        text = f"no compile call found: {_count(len(asked), 'function')} assumed to be compiled"
+    else:
+        kinds = " and ".join(how for how, _ in groupby(asked))
+        text = _count(len(asked), "entry", "entries") + (f" by {kinds}" if kinds else "")
+    return f"{text}, {elsewhere} in files not asked about" if elsewhere else text
 
 
 def _count(number: int, noun: str, plural: str = "") -> str:

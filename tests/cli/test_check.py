@@ -136,6 +136,7 @@ def test_windows_line_ends_and_a_byte_order_mark_do_not_move_findings() -> None:
     ("arguments", "message"),
     [
         (["nowhere.py"], "fullgraph: nowhere.py: there is no such file or folder\n"),
+        ([""], "fullgraph: an empty PATH names nothing; `.` is the working directory\n"),
         (["--select", "FG777"], "fullgraph: --select: no rule has the code or prefix 'FG777'; "),
         (["--entry", "m.py::nothing"], "fullgraph: "),
     ],
@@ -158,7 +159,49 @@ def test_the_output_can_be_cut_short() -> None:
 
 def test_an_empty_folder_is_clean(folder: Path) -> None:
     Path("m.py").unlink()
-    assert check().returncode == 0
+    done = check()
+    assert (done.returncode, done.stdout) == (0, "no Python files here\n")
+
+
+def test_codes_may_be_given_in_lower_case() -> None:
+    assert [finding["code"] for finding in findings("m.py", "--select", "fg2")] == ["FG201"]
+    assert findings("m.py", "--ignore", "fg201") == []
+
+
+def test_a_code_that_no_rule_has_is_remarked_on_in_an_ignore_comment() -> None:
+    Path("m.py").write_text(BREAKS.replace(".item()", ".item()  # fullgraph: ignore[FG201, FG999]  # noqa: FG998"))
+    done = check("m.py")
+    assert done.returncode == 0
+    assert done.stderr == "fullgraph: m.py:5: no rule has the code or prefix 'FG999' of this ignore comment\n"
+
+
+def test_a_file_name_that_is_no_text_stays_on_its_line(folder: Path) -> None:
+    Path("m.py").unlink()
+    name = os.fsdecode(b"a\xff\nb.py")
+    Path(name).write_text(BREAKS)
+    (finding,) = findings(name)
+    assert finding["path"] == name
+    done = check("--output-format", "concise", name)
+    assert done.stdout.startswith("a\\udcff\\nb.py:5:9: FG201 ")
+    assert done.stdout.count("\n") == 1
+    cached = [sys.executable, "-m", "fullgraph.cli", "check", name]
+    for _ in range(2):
+        again = subprocess.run(
+            cached, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(folder)}
+        )
+        assert (again.returncode, again.stderr) == (1, "")
+
+
+def test_a_pipe_is_no_file() -> None:
+    os.mkfifo("pipe.py")
+    done = check("pipe.py")
+    assert (done.returncode, done.stderr) == (2, "fullgraph: pipe.py: neither a file nor a folder\n")
+    assert check().stderr == ""
+
+
+def test_entries_elsewhere_are_counted_apart() -> None:
+    Path("n.py").write_text(CLEAN)
+    assert check("n.py").stdout == "no findings in 1 file; 1 entry by decorator, 1 in files not asked about\n"
 
 
 def test_a_file_without_torch_is_clean() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 
 from fullgraph.cli.main import COMMANDS, run
-from fullgraph.rules import __version__
+from fullgraph.cli.rules import readable
+from fullgraph.rules import __version__, load
+from fullgraph.rules.page import page
 
 
 def test_help_names_every_command_and_imports_none() -> None:
@@ -33,7 +36,9 @@ def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chek"]) == 2
-    assert capsys.readouterr().err == "fullgraph: no command 'chek'; the commands are check, verify, rules, doctor\n"
+    assert (
+        capsys.readouterr().err == "fullgraph: no command 'chek'; the commands are check, verify, run, rules, doctor\n"
+    )
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +80,10 @@ def test_a_reader_that_goes_away_is_no_crash() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.returncode in (0, 2)  # 0 if it was done before the reader had gone
+
+
+def test_a_page_for_a_terminal_has_no_marks() -> None:
+    text = click.unstyle("\n".join(readable(page(load()["FG201"]))))
+    assert text.startswith("FG201: tensor-item\n\nEffect: graph-break\n")
+    assert not any(mark in text for mark in ("```", "`", "\n#", "| ---", "<https"))
+    assert "    @torch.compile\n" in text
