@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results"
-TREES = (("torch", "nn"), ("transformers", "models"))
+TREES = (("torch", "nn"), ("transformers", "."))
 FILE_LINES = 300
+FEW = 5
 LARGE = 200_000
 """Lines from which on one run has to do."""
 PARSE = """
@@ -91,19 +92,25 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
-def checks(fullgraph: str) -> list[Command]:
+def checks(fullgraph: str, folder: Path, large: bool) -> list[Command]:
     """What is run on the same files; the first is what the others are compared with."""
     check = (fullgraph, "check", "--assume-compiled", "forward")
+    few = [str(path) for path in sorted(folder.rglob("modeling_*.py"))[:: 40 if large else 1][:FEW]]
     commands = [
         Command("ast.parse", (sys.executable, "-c", PARSE, ".")),
-        Command("fullgraph check --no-cache", (*check, "--no-cache", ".")),
+        Command("fullgraph check --no-cache", (*check, "--no-cache", "--jobs=1", ".")),
+        Command("fullgraph check --no-cache, 2 processes", (*check, "--no-cache", "--jobs=2", ".")),
         Command("fullgraph check, cached", (*check, ".")),
     ]
+    if len(few) == FEW:
+        commands.append(Command(f"fullgraph check, cached, {FEW} of the files", (fullgraph, "check", *few)))
     if ruff := program("ruff"):
         commands.append(Command("ruff check", (ruff, "check", "--isolated", "--no-cache", "--exit-zero", ".")))
-    if (flake8 := program("flake8")) and importlib.util.find_spec("torchfix"):
-        options = ("--isolated", "--exit-zero", "--jobs=1", "--select=TOR")
-        commands.append(Command("flake8 with TorchFix", (flake8, *options, ".")))
+    if (flake8 := program("flake8")) and not large:
+        options = (flake8, "--isolated", "--exit-zero", "--jobs=1")
+        commands.append(Command("flake8", (*options, "--select=E,F,W", ".")))
+        if importlib.util.find_spec("torchfix"):
+            commands.append(Command("flake8 with TorchFix", (*options, "--select=TOR", ".")))
     return commands
 
 
@@ -117,7 +124,7 @@ def copied_trees(into: Path) -> Iterator[tuple[str, Path]]:
                 target = into / package / folder / path.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-            yield f"{package}/{folder}", into / package
+            yield f"{package}/{folder}".removesuffix("/."), into / package
 
 
 def line_count(path: Path) -> int:
@@ -143,16 +150,17 @@ def measure(home: Path) -> Iterator[Row]:
     single = home / "file"
     single.mkdir()
     model = Path(shutil.copy(model_file(trees[-1][1]), single))
-    yield from bench.group(f"{model.name}, {line_count(model)} lines", single, 9, checks(fullgraph))
+    yield from bench.group(f"{model.name}, {line_count(model)} lines", single, 9, checks(fullgraph, single, False))
     for name, folder in trees:
         files = list(folder.rglob("*.py"))
         lines = sum(map(line_count, files))
-        runs = 1 if lines > LARGE else 3
-        yield from bench.group(f"{name}, {len(files)} files, {lines:,} lines", folder, runs, checks(fullgraph))
+        large = lines > LARGE
+        commands = checks(fullgraph, folder, large)
+        yield from bench.group(f"{name}, {len(files)} files, {lines:,} lines", folder, 1 if large else 3, commands)
 
 
 def machine() -> dict[str, str | int]:
-    packages = ("torch", "transformers", "ruff", "torchfix")
+    packages = ("torch", "transformers", "ruff", "flake8", "torchfix")
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 0,
@@ -177,6 +185,26 @@ def table(about: dict[str, str | int], rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def bars(title: str, rows: Sequence[Row]) -> str:
+    """An SVG chart of CPU times, a bar for each row."""
+    longest = max(row.cpu_s for row in rows)
+    height = 28 * len(rows) + 44
+    size = f'width="760" height="{height}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">',
+        f'<text x="8" y="22" font-weight="bold">CPU seconds: {title}</text>',
+    ]
+    for number, row in enumerate(rows):
+        top, width = 36 + 28 * number, 360 * row.cpu_s / longest
+        colour = "#3b6fb6" if row.what.startswith("fullgraph") else "#9aa5b1"
+        parts += [
+            f'<text x="318" y="{top + 15}" text-anchor="end">{row.what}</text>',
+            f'<rect x="326" y="{top}" width="{max(width, 1):.0f}" height="20" fill="{colour}"/>',
+            f'<text x="{332 + width:.0f}" y="{top + 15}">{row.cpu_s:.2f}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
 def main() -> None:
     about = machine()
     with tempfile.TemporaryDirectory() as home:
@@ -184,6 +212,7 @@ def main() -> None:
     text = table(about, rows)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "lint.md").write_text(text, encoding="utf-8")
+    (RESULTS / "lint.svg").write_text(bars(rows[-1].group, [row for row in rows if row.group == rows[-1].group]))
     document = {"machine": about, "rows": [asdict(row) for row in rows]}
     (RESULTS / "lint.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(text, end="")
