@@ -1,4 +1,6 @@
-"""Which files to check: paths from the command line become a sorted list of Python files, minding .gitignore."""
+"""Which files to check: paths from the command line become a sorted list of Python files and notebooks, minding
+.gitignore.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,18 @@ import click
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+SUFFIXES = (".py", ".ipynb")
 SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv", "__pycache__"})
 """Folders never walked into, beside hidden ones and whatever holds a virtual environment."""
 
 
 def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]:
-    """The .py files at or below the paths, absolute and sorted; a file named outright is always taken."""
+    """The .py files and notebooks at or below the paths, absolute and sorted; a file named outright is always taken."""
     found: set[Path] = set()
     for path in paths:
         absolute = lexically_absolute(path)
         if _is_there(absolute) and not os.access(absolute, os.R_OK):
             raise click.UsageError(f"{path}: no permission to read it")
-        if path.suffix == ".ipynb":
-            raise click.UsageError(f"{path}: notebooks are not read; export the code to a .py file")
         if absolute.is_file():
             found.add(absolute)
         elif absolute.is_dir():
@@ -74,7 +75,7 @@ def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Igno
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not (entry.name.endswith(".py") and _is_file(entry)):
+            if not is_folder and not (entry.name.endswith(SUFFIXES) and _is_file(entry)):
                 continue
             if _ignored(path, is_folder, ignores) or _excluded(path, is_folder, root, excluded):
                 continue

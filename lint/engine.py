@@ -23,7 +23,7 @@ from fullgraph import rules
 from .cache import SummaryCache, prune
 from .closure import Closure
 from .config import AssumeCompiled
-from .discover import project_files
+from .discover import SUFFIXES, project_files
 from .environment import sets_variables, variables_set
 from .findings import CheckReport, Entry, Finding
 from .index import DIGEST_SIZE, FileRecord, Index, digest_of
@@ -145,7 +145,7 @@ class _Run:
             torch=b"torch" in source,
             compiles=b"compile" in source or b"_dynamo" in source,
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
-            unknown_codes=_unknown_codes(source) if b"fullgraph:" in source else (),
+            unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
         )
 
     # results
@@ -247,14 +247,14 @@ class _Run:
         """The findings that the settings and the comments in the code let through, with their fixes."""
         from .suppress import suppressions
 
-        comments: dict[str, Suppressions] = {}
+        comments: dict[tuple[str, int | None], Suppressions] = {}
         for finding, emission in reporter.findings():
             if not self._config.reports(finding):
                 continue
-            path = os.path.abspath(finding.span.path)
-            if path not in comments:
-                comments[path] = suppressions(self._project.source(path).text)
-            if not comments[path].hide(finding.code, finding.span):
+            path, cell = os.path.abspath(finding.span.path), finding.span.cell
+            if (path, cell) not in comments:
+                comments[path, cell] = suppressions(self._project.source(path).text_of(cell))
+            if not comments[path, cell].hide(finding.code, finding.span):
                 yield reporter.with_fixes(finding, emission)
 
 
@@ -285,7 +285,7 @@ class _Keys:
         return _joined((self._salt, self._closure.digest(path)))
 
     def _content(self, path: str) -> bytes:
-        if not path.endswith(".py"):
+        if not path.endswith(SUFFIXES):
             return FOLDER
         try:
             return self._index.look(path).digest

@@ -66,6 +66,13 @@ class Span(Struct, frozen=True):
     column: int
     end_line: int
     end_column: int
+    cell: int | None = None
+    """The notebook's cell in which the lines are counted."""
+
+    @property
+    def start(self) -> str:
+        """`path:line`, and the cell between them in a notebook."""
+        return f"{self.path}:{self.line}" if self.cell is None else f"{self.path}:cell {self.cell}:line {self.line}"
 
 
 class Edit(Struct, frozen=True):
@@ -116,8 +123,8 @@ class Finding(Struct, frozen=True):
     fixes: tuple[Fix, ...] = ()
 
     @property
-    def sort_key(self) -> tuple[str, int, int, str]:
-        return (self.span.path, self.span.line, self.span.column, self.code)
+    def sort_key(self) -> tuple[str, int, int, int, str]:
+        return (self.span.path, self.span.cell or 0, self.span.line, self.span.column, self.code)
 
 
 class Entry(Struct, frozen=True):

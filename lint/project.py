@@ -6,7 +6,9 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
+from . import notebook as notebooks
 from .cache import SummaryCache
+from .notebook import SUFFIX, Notebook
 from .source import SourceFile
 from .summary import Summary, SyntaxProblem, summarise
 from .symbols import Module
@@ -40,7 +42,7 @@ class Project:
         Raises OSError where the file itself can't be read.
         """
         if path not in self._by_path:
-            self._by_path[path] = self._load(path, Path(path).read_bytes())
+            self._by_path[path] = self._load(path, _read(path))
         return self._by_path[path]
 
     def source(self, path: str) -> SourceFile:
@@ -52,18 +54,21 @@ class Project:
         if module is not None:
             return module
         if path not in self._sources:
-            self._sources[path] = SourceFile(path, Path(path).read_bytes())
+            notebook = _read(path)
+            self._sources[path] = SourceFile(path, notebook.source, cells=notebook.cells)
         return self._sources[path]
 
-    def _load(self, path: str, source: bytes) -> Module | None:
-        summary = summarise(source, self._cache)
+    def _load(self, path: str, notebook: Notebook) -> Module | None:
+        if notebook.problem is not None:
+            self.problems[path] = notebook.problem
+        summary = summarise(notebook.source, self._cache)
         match summary:
             case SyntaxProblem():
                 self.problems[path] = summary
                 return None
             case Summary():
                 name, package, base = self.name_of(path)
-                return Module(path, source, name, package, base, summary.body)
+                return Module(path, notebook.source, name, package, base, summary.body, cells=notebook.cells)
 
     def find(self, dotted: str, importer: Module) -> Module | None:
         """The first-party module that `import dotted` means in `importer`."""
@@ -103,7 +108,7 @@ class Project:
         """`(dotted name, package, base folder)` of a file, by the `__init__.py` files above it."""
         folder, file = os.path.split(path)
         package, base = self._package(folder)
-        stem = file.removesuffix(".py")
+        stem = os.path.splitext(file)[0]
         name = package if stem == "__init__" else f"{package}.{stem}" if package else stem
         return name, package, base
 
@@ -122,3 +127,9 @@ class Project:
             return True
         inside = base == self._root or base.startswith(self._root + os.sep)
         return inside and "site-packages" not in base[len(self._root) :]
+
+
+def _read(path: str) -> Notebook:
+    """A file as Python; only a notebook has cells."""
+    data = Path(path).read_bytes()
+    return notebooks.read(data) if path.endswith(SUFFIX) else Notebook(data)

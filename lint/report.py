@@ -61,7 +61,7 @@ class Reporter:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
         fix = rules.load()[finding.code].fix
         module = self._project.load(emission.path) if fix is not None else None
-        if fix is None or module is None:
+        if fix is None or module is None or module.cells:
             return finding
         return replace(finding, fixes=suggest(fix, module, emission.hit.span, display(emission.path)))
 
@@ -90,7 +90,7 @@ class Reporter:
             modes=(("default", rule.modes.default), ("fullgraph", rule.modes.fullgraph)),
             when=emission.when,
             gb=_ids(emission, rule),
-            root=f"{root.path}:{root.line}",
+            root=root.start,
             via=_via(emission),
         )
 
@@ -98,16 +98,16 @@ class Reporter:
         source = self._project.source(emission.path).source_of(emission.hit.span)
         text = (emission.hit.message or rule.message).replace("{source}", source)
         if (place.path, place.span) != (emission.path, emission.hit.span):
-            text += f" (in {emission.function}, {display(emission.path)}:{emission.hit.span[0]})"
+            text += f" (in {emission.function}, {self._span(emission.path, emission.hit.span).start})"
         return f"{text}; {emission.hit.note}" if emission.hit.note else text
 
     def _span(self, path: str, where: ir.Span) -> Span:
         """The IR's span with columns in code points."""
         source = self._project.source(path)
         line, column, end_line, end_column = where
-        return Span(
-            display(path), line, source.code_column(line, column), end_line, source.code_column(end_line, end_column)
-        )
+        first, last = source.code_column(line, column), source.code_column(end_line, end_column)
+        cell, start = source.place(line)
+        return Span(display(path), start, first, start + end_line - line, last, cell)
 
 
 def _preferred(new: Emission, old: Emission) -> bool:
@@ -158,10 +158,11 @@ def _via(emission: Emission) -> tuple[str, ...]:
 
 def syntax_finding(path: str, problem: SyntaxProblem) -> Finding:
     rule = rules.load()[SYNTAX]
+    span = Span(path, problem.line, problem.column, problem.line, problem.column + 1, problem.cell)
     return Finding(
         code=rule.code,
         rule=rule.name,
-        span=Span(path, problem.line, problem.column, problem.line, problem.column + 1),
+        span=span,
         function="<module>",
         message=problem.message,
         advice=rule.advice,
@@ -171,6 +172,6 @@ def syntax_finding(path: str, problem: SyntaxProblem) -> Finding:
         confidence=Confidence.CERTAIN,
         modes=(),
         when=When(),
-        root=f"{path}:{problem.line}",
+        root=span.start,
         via=("<module>",),
     )

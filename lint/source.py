@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .ir import Span
+
+if TYPE_CHECKING:
+    from .notebook import Cell
 
 
 @dataclass(eq=False)
@@ -18,6 +23,9 @@ class SourceFile:
     path: str
     """Absolute."""
     source: bytes = field(repr=False)
+    """Python code, also where the file is a notebook."""
+    cells: tuple[Cell, ...] = field(default=(), kw_only=True, repr=False)
+    """Where a notebook's cells begin."""
 
     @cached_property
     def text(self) -> str:
@@ -36,6 +44,20 @@ class SourceFile:
     @cached_property
     def lines(self) -> list[str]:
         return self.text.split("\n")
+
+    def place(self, line: int) -> tuple[int | None, int]:
+        """The notebook's cell that a line lies in, and the line as counted there; a file's own line elsewhere."""
+        at = bisect_right(self.cells, line, key=lambda cell: cell.first)
+        if not at:
+            return None, line
+        cell = self.cells[at - 1]
+        return cell.number, line - cell.first + 1
+
+    def text_of(self, cell: int | None) -> str:
+        """One cell's text, the whole where there are no cells."""
+        if cell is None:
+            return self.text
+        return "\n".join(line for number, line in enumerate(self.lines, start=1) if self.place(number)[0] == cell)
 
     def code_column(self, line: int, utf8_column: int) -> int:
         """`ast`'s byte column as a column in code points."""

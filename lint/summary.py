@@ -26,6 +26,8 @@ class SyntaxProblem(Struct, frozen=True):
     message: str
     line: int
     column: int
+    cell: int | None = None
+    """The notebook's cell that the line is counted in."""
 
 
 def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProblem:
@@ -36,10 +38,8 @@ def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProb
             return Summary(stored)
     try:
         body = lower(_parse(source))
-    except SyntaxError as error:
-        return SyntaxProblem(_describe(error), max(error.lineno or 1, 1), max((error.offset or 1) - 1, 0))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return SyntaxProblem(str(error) or "the code is nested too deeply to parse", 1, 0)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return syntax_problem(error)
     if cache is not None:
         cache.store(source, body)
     return Summary(body)
@@ -48,6 +48,13 @@ def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProb
 def _parse(source: bytes) -> ast.Module:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     return ast.parse(source)
+
+
+def syntax_problem(error: Exception) -> SyntaxProblem:
+    """What Python's parser complains about."""
+    if isinstance(error, SyntaxError):
+        return SyntaxProblem(_describe(error), max(error.lineno or 1, 1), max((error.offset or 1) - 1, 0))
+    return SyntaxProblem(str(error) or "the code is nested too deeply to parse", 1, 0)
 
 
 def _describe(error: SyntaxError) -> str:

@@ -1,4 +1,6 @@
-"""The report as one line a finding, for editors and grep: `path:line:column: CODE [confidence] message`."""
+"""The report as one line a finding, for editors and grep: `path:line:column: CODE [confidence] message`; in a notebook
+`path:cell 3:line 5:column:`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def printable(path: str) -> str:
 def headline(finding: Finding) -> str:
     """Columns count from 1 here, as editors expect; a severity that is not the usual one is named."""
     span, severity = finding.span, finding.severity
-    place = click.style(f"{printable(span.path)}:{span.line}:{span.column + 1}:", bold=True)
+    place = click.style(f"{printable(span.start)}:{span.column + 1}:", bold=True)
     code = click.style(finding.code, fg=COLOURS[severity], bold=True)
     named = "" if severity is Severity.WARNING else f"{severity.value}: "
     return f"{place} {code} [{finding.confidence.value}] {named}{finding.message}"

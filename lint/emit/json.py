@@ -30,6 +30,7 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "rule": finding.rule,
         "path": span.path,
+        **({} if span.cell is None else {"cell": span.cell}),
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,

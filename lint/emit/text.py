@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from ..findings import CheckReport, Entry, Finding, Span
+from ..notebook import code_cells
 from .concise import COLOURS, headline, printable, shown
 
 WIDTH = 120
@@ -39,7 +40,13 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
     findings = shown(report, notes)
     for finding in findings:
         yield (
-            "\n".join([headline(finding), *_source(finding, read(finding.span.path)), *_details(finding, report)])
+            "\n".join(
+                [
+                    headline(finding),
+                    *_source(finding, read(finding.span.path, finding.span.cell)),
+                    *_details(finding, report),
+                ]
+            )
             + "\n"
         )
     if findings:
@@ -48,16 +55,25 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
     yield _summary(report, findings)
 
 
-def _lines_of(path: str) -> list[str]:
+def _lines_of(path: str, cell: int | None) -> list[str]:
     try:
         data = Path(path).read_bytes()
     except OSError:
         return []  # changed under our hands, or standard input; the finding stands without its source
+    if cell is not None:
+        return _cell_lines(data, cell)
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     except SyntaxError:
         encoding = "utf-8"  # the finding may well be about this
     return re.split("\r\n|\r|\n", data.decode(encoding, errors="replace"))
+
+
+def _cell_lines(notebook: bytes, cell: int) -> list[str]:
+    try:
+        return code_cells(notebook).get(cell, "").split("\n")
+    except ValueError:
+        return []  # changed under our hands
 
 
 def _source(finding: Finding, lines: list[str]) -> Iterator[str]:
@@ -119,7 +135,7 @@ def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
         chain = " → ".join(finding.via)
         entry = _entry_of(finding, report.entries)
         yield _detail("traced because", f"{chain}; {finding.via[0]} is {HOW[entry.how]}" if entry else chain)
-    if finding.root not in ("", f"{finding.span.path}:{finding.span.line}"):
+    if finding.root not in ("", finding.span.start):
         yield _detail("root", printable(finding.root))
     if conditions := list(_conditions(finding)):
         yield _detail("holds", ", ".join(conditions))
