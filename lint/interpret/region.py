@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ..facts import CompileCall
 from ..guards import MODE, Called, Number
 from ..ir import Node, Span
+from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
     Arguments,
@@ -16,6 +17,7 @@ from ..values import (
     Function,
     Mapping,
     Partial,
+    Sequence,
     Tensor,
     Tuple_,
     Value,
@@ -84,11 +86,16 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
         return calls.call(frame, span, known(compiled.target), arguments)
     record.calls.append(SeenCall(arguments, repeated))
     target = calls.target_of(frame.analysis, compiled.target)
-    same = frame.analysis.followed.setdefault(compiled if target is None else target[0].symbol, [])
+    same = frame.analysis.followed.setdefault(compiled if target is None else _code(target[0].symbol), [])
     value, called = _followed(frame, span, compiled, arguments)
     same.append((record, called))
     frame.analysis.program.ran = True
     return value
+
+
+def _code(symbol: FunctionSymbol) -> object:
+    """What stands for a function's code: a nested function is made anew at each call of the one around it."""
+    return (symbol.module.path, symbol.span)
 
 
 def _followed(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments) -> tuple[Value, Called]:
@@ -156,7 +163,12 @@ def _from_outside(arguments: Arguments) -> Arguments:
 
 
 def _handed_in(value: Value) -> Value:
-    return replace(value, made_here=False, random=False, literal=False) if isinstance(value, Tensor) else value
+    match value:
+        case Tensor():
+            return replace(value, made_here=False, random=False, literal=False)
+        case Sequence(element=Tensor() as element):
+            return replace(value, element=_handed_in(element))
+    return value
 
 
 def _repeated(frame: Frame) -> bool:
