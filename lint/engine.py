@@ -7,6 +7,7 @@ when there is some: most checks find nothing new.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import os
@@ -27,7 +28,8 @@ from .discover import SUFFIXES, project_files
 from .environment import sets_variables, variables_set
 from .findings import CheckReport, Entry, Finding
 from .index import DIGEST_SIZE, FileRecord, Index, digest_of
-from .project import Project
+from .libraries import site_packages
+from .project import STUB, Project
 from .request import CheckRequest
 from .results import Done, Kind, Result, Task, entry_order
 from .source import display
@@ -97,7 +99,9 @@ class _Run:
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
         from .report import Reporter
 
-        reporter = Reporter(self._project, set(given), everywhere=bool(self._config.entry))
+        reporter = Reporter(
+            self._project, set(given), everywhere=bool(self._config.entry), libraries=self._config.include_libraries
+        )
         for result in results.values():
             reporter.add(result.emissions)
         findings = [*self._kept(reporter), *self._syntax_findings(given)]
@@ -205,6 +209,8 @@ class _Run:
 
     def _learn(self, done: Done) -> None:
         for path, names in done.asked.items():
+            with contextlib.suppress(OSError):  # removed meanwhile
+                self._index.look(path)
             self._index.note_asked(path, names)
         for path, problem in done.parsed.items():
             self._index.note_parsed(path, problem)
@@ -285,7 +291,7 @@ class _Keys:
         return _joined((self._salt, self._closure.digest(path)))
 
     def _content(self, path: str) -> bytes:
-        if not path.endswith(SUFFIXES):
+        if not path.endswith((*SUFFIXES, STUB)):
             return FOLDER
         try:
             return self._index.look(path).digest
@@ -327,7 +333,7 @@ def _cache_folder() -> Path:
 def _name(request: CheckRequest) -> str:
     """The name of the file for a project, the settings that decide what is found, and this very tool."""
     config = request.config
-    settings = (str(config.root), config.mode, config.first_party, request.torch)
+    settings = (str(config.root), site_packages(config.root), config.mode, config.first_party, request.torch)
     return digest_of(repr((settings, sys.version_info, list(_own_files()))).encode()).hex()
 
 

@@ -1,19 +1,24 @@
-"""Linking: the modules of the project, found by path or dotted name and loaded from their summaries on demand."""
+"""Linking: the modules of the project and of the libraries it uses, found by path or dotted name and loaded from
+their summaries on demand.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from . import notebook as notebooks
 from .cache import SummaryCache
+from .libraries import may_be_entered, site_packages
 from .notebook import SUFFIX, Notebook
 from .source import SourceFile
 from .summary import Summary, SyntaxProblem, summarise
 from .symbols import Module
 
 NEVER_FIRST_PARTY = frozenset({"torch", "numpy"})
+STUB = ".pyi"
 
 
 class Project:
@@ -23,6 +28,7 @@ class Project:
         self._root = str(root)
         self._cache = cache
         self._first_party = first_party
+        self._libraries = site_packages(root)
         self._by_path: dict[str, Module | None] = {}
         self._sources: dict[str, SourceFile] = {}
         self._places: dict[tuple[str, str], str | None] = {}
@@ -71,14 +77,14 @@ class Project:
                 return Module(path, notebook.source, name, package, base, summary.body, cells=notebook.cells)
 
     def find(self, dotted: str, importer: Module) -> Module | None:
-        """The first-party module that `import dotted` means in `importer`."""
+        """The module that `import dotted` means in `importer`: a first-party one, or an installed library's."""
         if dotted.partition(".")[0] in NEVER_FIRST_PARTY:
             return None
         self.asked[importer.path].add(dotted)
         path = self.locate(dotted, importer.base)
         if path is None:
             return None
-        if not path.endswith(".py"):
+        if not path.endswith((".py", STUB)):
             return Module(path, b"", dotted, dotted, importer.base, ())  # a package without `__init__.py`
         try:
             return self.load(path)
@@ -86,23 +92,51 @@ class Project:
             return None
 
     def locate(self, dotted: str, base: str) -> str | None:
-        """Where the first-party module `dotted` lies for code below `base`; a folder if it has no `__init__.py`."""
+        """Where the module `dotted` lies for code below `base`; a folder if it has no `__init__.py`."""
         key = (dotted, base)
         if key not in self._places:
             self._places[key] = self._locate(dotted, base)
         return self._places[key]
 
     def _locate(self, dotted: str, importer_base: str) -> str | None:
-        for base in dict.fromkeys((importer_base, self._root, os.path.join(self._root, "src"))):
+        installed = self._installed(dotted)
+        for base in self._bases(importer_base):
             if not self._is_first_party(base, dotted):
                 continue
             place = os.path.join(base, *dotted.split("."))
-            for candidate in (os.path.join(place, "__init__.py"), place + ".py"):
-                if os.path.isfile(candidate):
-                    return candidate
-            if base != importer_base and os.path.isdir(place):
+            if (file := _file(place)) is not None:
+                return file
+            if installed is None and _holds_code(place):
                 return place
-        return None
+        return installed
+
+    def _bases(self, importer_base: str) -> Iterator[str]:
+        """Folders that first-party imports start from: the importer's own, and those between it and the root."""
+        yield importer_base
+        folder = importer_base if self._inside(importer_base) else self._root
+        while self._inside(folder):
+            yield folder
+            yield os.path.join(folder, "src")
+            folder = os.path.dirname(folder)
+
+    def _inside(self, folder: str) -> bool:
+        return folder == self._root or folder.startswith(self._root + os.sep)
+
+    def _installed(self, dotted: str) -> str | None:
+        if self._libraries is None or not may_be_entered(dotted):
+            return None
+        return _file(os.path.join(self._libraries, *dotted.split(".")))
+
+    def is_first_party(self, path: str) -> bool:
+        """Whether findings in this file may be reported without being asked for: it is no installed library's."""
+        if any(path.startswith(place + os.sep) for place in self._first_party):
+            return True
+        if self._libraries is not None and path.startswith(self._libraries + os.sep):
+            top = path[len(self._libraries) + 1 :].partition(os.sep)[0].removesuffix(".py")
+            if top in self._first_party:
+                return True
+        start = len(self._root) if path.startswith(self._root + os.sep) else 0
+        return os.sep + "site-packages" + os.sep not in path[start:]
 
     def name_of(self, path: str) -> tuple[str, str, str]:
         """`(dotted name, package, base folder)` of a file, by the `__init__.py` files above it."""
@@ -125,8 +159,25 @@ class Project:
     def _is_first_party(self, base: str, dotted: str) -> bool:
         if dotted.partition(".")[0] in self._first_party:
             return True
-        inside = base == self._root or base.startswith(self._root + os.sep)
-        return inside and "site-packages" not in base[len(self._root) :]
+        return self._inside(base) and "site-packages" not in base[len(self._root) :]
+
+
+def _file(place: str) -> str | None:
+    """The package or module at a place; a stub stands in for one that is not written in Python."""
+    for candidate in (f"{place}{os.sep}__init__.py", f"{place}.py", f"{place}{os.sep}__init__{STUB}", place + STUB):
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def _holds_code(place: str) -> bool:
+    """Whether a folder without `__init__.py` is a package all the same, rather than data of that name."""
+    try:
+        entries = list(os.scandir(place))
+    except OSError:
+        return False
+    below = [entry.path for entry in entries if entry.is_dir() and entry.name.isidentifier()]
+    return any(entry.name.endswith(".py") for entry in entries) or any(map(_holds_code, below))
 
 
 def _read(path: str) -> Notebook:

@@ -34,10 +34,13 @@ Key = tuple[str, str, int, int]
 
 
 class Reporter:
-    """Collects emissions; `given` are the absolute paths to report on, all of them where `everywhere` is set."""
+    """Collects emissions; `given` are the absolute paths to report on, all first-party ones where `everywhere` is set,
+    and those of installed libraries with `libraries`.
+    """
 
-    def __init__(self, project: Project, given: set[str], everywhere: bool) -> None:
+    def __init__(self, project: Project, given: set[str], everywhere: bool, libraries: bool) -> None:
         self._project = project
+        self._libraries = libraries
         self._given = given
         self._everywhere = everywhere
         self._best: dict[Key, tuple[Emission, _Place]] = {}
@@ -47,6 +50,8 @@ class Reporter:
             place = self._place(emission)
             if place is None:
                 continue
+            if place.path != emission.path and not self._project.is_first_party(emission.path):
+                emission = _from_library(emission)
             key = (emission.hit.code, place.path, *place.span[:2])
             known = self._best.get(key)
             if known is None or _preferred(emission, known[0]):
@@ -66,12 +71,17 @@ class Reporter:
         return replace(finding, fixes=suggest(fix, module, emission.hit.span, display(emission.path)))
 
     def _place(self, emission: Emission) -> _Place | None:
-        if self._everywhere or emission.path in self._given:
+        if self._reports(emission.path):
             return _Place(emission.path, emission.function, emission.hit.span)
         for site in emission.calls:
-            if site.path in self._given and site.function != "<module>":
+            if self._reports(site.path) and site.function != "<module>":
                 return _Place(site.path, site.function, site.span)
         return None
+
+    def _reports(self, path: str) -> bool:
+        if path in self._given:
+            return True
+        return self._everywhere if self._project.is_first_party(path) else self._libraries
 
     def _finding(self, emission: Emission, place: _Place) -> Finding:
         rule = rules.load()[emission.hit.code]
@@ -108,6 +118,13 @@ class Reporter:
         first, last = source.code_column(line, column), source.code_column(end_line, end_column)
         cell, start = source.place(line)
         return Span(display(path), start, first, start + end_line - line, last, cell)
+
+
+def _from_library(emission: Emission) -> Emission:
+    """Libraries are full of branches that their users never take: what is not certain there is merely possible."""
+    if _confidence(emission, rules.load()[emission.hit.code]) is Confidence.CERTAIN:
+        return emission
+    return replace(emission, hit=replace(emission.hit, confidence=Confidence.POSSIBLE))
 
 
 def _preferred(new: Emission, old: Emission) -> bool:

@@ -109,7 +109,8 @@ def _register(analysis: Analysis, symbol: FunctionSymbol, how: str, owner: Class
     function = Function(symbol)
     receiver = owner or symbol.owner
     target: Value = function if receiver is None else Bound(Instance(receiver), function)
-    analysis.enter(Compiled(target), how, symbol.module, symbol.span)
+    module = symbol.module if receiver is None else receiver.module
+    analysis.enter(Compiled(target), how, module, symbol.span)
 
 
 def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None) -> Settings:

@@ -108,8 +108,10 @@ class Analysis:
     """Functions interpreted as callers of compiled code."""
 
     def enter(self, compiled: Compiled, how: str, module: Module, span: Span) -> EntryRecord:
-        """Register an entry; the first place it was met names it."""
+        """Register an entry; the first place it was met names it. What a library compiles is its own affair."""
         self.touched += 1
+        if not self.project.is_first_party(module.path):
+            return EntryRecord(compiled, how, module, span)
         return self.entries.setdefault(compiled, EntryRecord(compiled, how, module, span))
 
     def guard_at(self, kind: Kind, place: Place, value: object) -> None:

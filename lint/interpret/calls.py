@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ..emission import Emission, Site
 from ..facts import DisabledCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
+from ..project import STUB
 from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
@@ -100,6 +101,8 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     frame.observe(UserCall(span, symbol, arguments, env is not None))
     if env is None:
         return UNKNOWN
+    if symbol.module.path.endswith(STUB):
+        return returned(analysis, symbol)
     if symbol in analysis.functions_active or frame.depth > MAX_DEPTH:
         analysis.cut += 1
         return returned(analysis, symbol)

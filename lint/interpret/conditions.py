@@ -34,6 +34,7 @@ from . import expressions, objects
 from .frame import Frame
 
 ORIGIN_TRAINING = "training"
+TYPE_CHECKING = External("typing.TYPE_CHECKING")
 SIZE_TEST = Host("bool", "size")
 """A comparison of sizes."""
 
@@ -63,6 +64,8 @@ def truth(frame: Frame, node: Node, value: Value, construct: str, negated: bool 
         return None
     if isinstance(value, Instance):
         return objects.truth_of_instance(frame, node[1], value)
+    if value == TYPE_CHECKING:
+        return False
     frame.tested = "size" if isinstance(value, SizeInt) or value == SIZE_TEST else "host"
     outcome = truth_of(value)
     if outcome is not None:

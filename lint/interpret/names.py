@@ -88,8 +88,10 @@ def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
     for node in module.bindings.get("*", ()):
         source = _import_base(module, node)
         found = analysis.project.find(source, module)
-        if found is not None and name in found.bindings:
-            return value_of(analysis, found, name)
+        if found is not None and (name in found.bindings or "*" in found.bindings):
+            value = value_of(analysis, found, name)
+            if value != UNKNOWN and not (isinstance(value, External) and value.name.startswith("builtins.")):
+                return value
         if found is None and analysis.api.knows(f"{source}.{name}"):
             return External(analysis.api.canonical(f"{source}.{name}"))
     return External(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
@@ -152,7 +154,7 @@ def _import_base(module: Module, node: Node) -> str:
     is_package = module.path.endswith("__init__.py")
     parts = (module.name if is_package else module.name.rpartition(".")[0]).split(".")
     kept = parts[: len(parts) - level + 1]
-    return ".".join([*kept, base] if base else kept)
+    return ".".join(part for part in (*kept, base) if part)
 
 
 def _module(analysis: Analysis, module: Module, dotted: str) -> Value:

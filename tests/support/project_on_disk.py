@@ -32,10 +32,20 @@ class ProjectOnDisk:
         min_confidence: Confidence = Confidence.LIKELY,
         use_cache: bool = False,
         jobs: int = 1,
+        libraries: bool = False,
+        first_party: tuple[str, ...] = (),
     ) -> CheckReport:
         files = [self.root / name for name in names] or sorted(self.root.rglob("*.py"))
         points = tuple(EntryPoint(self.root / entry.split("::")[0], entry.split("::")[1]) for entry in entries)
-        config = Config(root=self.root, entry=points, assume_compiled=assume, mode=mode, min_confidence=min_confidence)
+        config = Config(
+            root=self.root,
+            entry=points,
+            assume_compiled=assume,
+            mode=mode,
+            min_confidence=min_confidence,
+            include_libraries=libraries,
+            first_party=first_party,
+        )
         return check(CheckRequest(tuple(files), config, use_cache=use_cache, jobs=jobs))
 
 
