@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "find graph breaks, recompiles and frozen values, without importing torch",
     "verify": "compile the code and say which findings Dynamo confirms",
+    "run": "run a program as it is, watch what torch.compile does in it and report at its end",
     "rules": "list the rules and explain them",
     "doctor": "say what is installed, what is missing and how to get it",
 }

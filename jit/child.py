@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.util
 import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -140,7 +139,7 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
 
     if unmeasured := remark(str(torch.__version__)):
         emit(Remark(unmeasured))
-    paths = capture.Paths(Path.cwd(), job.roots, tuple(_folders(job.first_party)))
+    paths = capture.Paths.naming(Path.cwd(), job.roots, job.first_party)
     settings = replace(job.settings, backend="eager") if job.settings.fake else job.settings
     with (
         frozen.watched(job.watch, emit) as watching,
@@ -158,18 +157,6 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
                 return None
             return _ending(error, paths)
     return None
-
-
-def _folders(first_party: tuple[str, ...]) -> Iterator[Path]:
-    """Where the packages named, or paths, lie."""
-    for item in first_party:
-        if Path(item).is_absolute():
-            yield Path(item)
-            continue
-        top, *inner = item.split(".")
-        if spec := importlib.util.find_spec(top):
-            folders = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
-            yield from (Path(folder, *inner) for folder in folders)
 
 
 def _ending(error: BaseException, paths: Paths) -> str | None:

@@ -1,13 +1,33 @@
-"""Ends a program after so many calls of compiled functions."""
+"""Counts the calls of compiled functions, up to a limit."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from torch._dynamo import eval_frame
+
+
+@contextlib.contextmanager
+def counted(limit: int, exceeded: Callable[[], None]) -> Iterator[None]:
+    """Tell of every call that is one too many, before it begins."""
+    original = eval_frame._callback_from_stance
+    begun = itertools.count(1)
+
+    def callback_from_stance(callback: Any) -> Any:
+        # Every compiled function asks this when it is called; what is not to be compiled asks with something else.
+        if callable(callback) and next(begun) > limit:
+            exceeded()
+        return original(callback)
+
+    eval_frame._callback_from_stance = callback_from_stance
+    try:
+        yield
+    finally:
+        eval_frame._callback_from_stance = original
 
 
 class Enough(BaseException):
@@ -16,36 +36,19 @@ class Enough(BaseException):
 
 @dataclass
 class Calls:
-    """How many calls were begun, and whether the next one was refused."""
+    """How many calls are allowed, and whether one more was refused."""
 
     limit: int | None
-    begun: int = 0
     stopped: bool = False
 
-    def begin(self) -> None:
-        if self.begun == self.limit:
-            self.stopped = True
-            raise Enough
-        self.begun += 1
+    def refuse(self) -> None:
+        self.stopped = True
+        raise Enough
 
 
 @contextlib.contextmanager
 def limited(limit: int | None) -> Iterator[Calls]:
     """Refuse the call of a compiled function that is one too many."""
     calls = Calls(limit)
-    if limit is None:
+    with counted(limit, calls.refuse) if limit is not None else contextlib.nullcontext():
         yield calls
-        return
-    original = eval_frame._callback_from_stance
-
-    def callback_from_stance(callback: Any) -> Any:
-        # Every compiled function asks this when it is called; what is not to be compiled asks with something else.
-        if callable(callback):
-            calls.begin()
-        return original(callback)
-
-    eval_frame._callback_from_stance = callback_from_stance
-    try:
-        yield calls
-    finally:
-        eval_frame._callback_from_stance = original

@@ -9,7 +9,7 @@ from typing import Any
 
 from fullgraph.lint.emit.json import finding_as_json
 
-from .events import Graph, Observation, Recompile
+from .events import Graph, Observation, Recompile, Share
 from .verify import Judged, TargetReport, rules_for
 
 
@@ -28,6 +28,7 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "breaks": [asdict(item) for item in seen.breaks],
         "remarks": list(seen.remarks),
         "output": list(seen.output),
+        "processes": [_share(item) for item in seen.shares],
         "calls": [asdict(item) for item in seen.calls],
         "recompiles": [asdict(item) for item in sorted(seen.recompiles, key=_recompile_key)],
         "frames": [asdict(item) for item in sorted(seen.frames, key=lambda item: (item.path, item.line, item.id))],
@@ -38,6 +39,10 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "findings": [_judged(item) for item in report.judged],
         "unpredicted": [{**asdict(item), "rules": rules_for(item)} for item in report.unpredicted],
     }
+
+
+def _share(item: Share) -> dict[str, Any]:
+    return {**asdict(item.process), "breaks": item.breaks, "recompiles": item.recompiles, "graphs": item.graphs}
 
 
 def _recompile_key(item: Recompile) -> tuple[str, int, int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,17 +9,14 @@ import click
 
 from fullgraph.lint.findings import Severity, Verdict
 
-from .events import Break, BreakKind, Called, Observation, Recompile, Status
+from .events import Break, BreakKind, Called, Observation, Recompile, Share, Status
+from .recompiles import NEWEST, OLDEST, failed_guard
 from .verify import Judged, TargetReport
 
 SHOWN = 20
 """Items of one kind shown for a target; JSON has them all."""
 SHOWN_OUTPUT = 4
 """Last lines of a program that did not end well."""
-CACHE_ENTRY = re.compile(r"^\d+/\d+: ")
-"""Which compiled version a guard belongs to."""
-NEWEST, OLDEST = 0, -1
-"""Places in a recompile's guards: what a variation changed shows against the version compiled before all of them."""
 COLOURS = {Verdict.CONFIRMED: "red", Verdict.REFUTED: "green", Verdict.NOT_REACHED: "yellow"}
 COLUMNS = ("findings", "confirmed", "refuted", "not reached", "unpredicted", "breaks", "recompiles")
 
@@ -41,6 +37,7 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
         yield from (f"  | {line}" for line in _last_output(seen))
     for remark in seen.remarks:
         yield _line("note", "", remark)
+    yield from _capped([_line("process", "", _share(item))] for item in seen.shares)
     yield from _findings(report, notes)
     yield from _capped(_unpredicted(item) for item in report.unpredicted)
     yield from _capped(_recompiled(report))
@@ -55,6 +52,13 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     yield from _capped([_line("failed", "yellow", text)] for item in seen.lowered for text in item.failures)
     yield from _stages(seen)
     yield ""
+
+
+def _share(item: Share) -> str:
+    process = item.process
+    rank = "" if process.rank is None else f"rank {process.rank}, "
+    counts = (_count(item.breaks, "break"), _count(item.recompiles, "recompile"), _count(item.graphs, "graph"))
+    return f"{rank}pid {process.pid}: {', '.join(counts)}: {process.command}"
 
 
 def _last_output(seen: Observation) -> Sequence[str]:
@@ -147,8 +151,12 @@ def _unpredicted(item: Break) -> list[str]:
 def _recompiled(report: TargetReport) -> Iterator[list[str]]:
     """A line for each function that was compiled again while nothing was varied; together, all such recompiles."""
     repeated = {items[0].frame for items in report.recompiling}
-    for items in _by_frame(item for item in report.observation.recompiles if not item.variation):
-        yield [_line("recompiled", "magenta" if items[0].frame in repeated else "", _recompiling(items))]
+    lines = Counter(
+        _line("recompiled", "magenta" if items[0].frame in repeated else "", _recompiling(items))
+        for items in _by_frame(item for item in report.observation.recompiles if not item.variation)
+    )
+    for line, times in lines.items():
+        yield [f"{line}, in {times} processes" if times > 1 and report.observation.shares else line]
 
 
 def _by_frame(recompiles: Iterable[Recompile]) -> Iterable[list[Recompile]]:
@@ -161,16 +169,8 @@ def _by_frame(recompiles: Iterable[Recompile]) -> Iterable[list[Recompile]]:
 def _recompiling(items: Sequence[Recompile]) -> str:
     first = items[0]
     limit = ", then the limit: it runs eagerly from there" if any(item.limit_hit for item in items) else ""
-    return f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}{_guard(items[-1], NEWEST)}"
-
-
-def _guard(item: Recompile, version: int) -> str:
-    """What that compiled version had expected, and what came if that is known."""
-    if not item.failed_guards:
-        return ""
-    text = CACHE_ENTRY.sub("", item.failed_guards[version])
-    actual = item.mismatches[version].actual if item.mismatches else None
-    return f"; failed guard: {text}" + (f", but it is {actual}" if actual and "actual" not in text else "")
+    often = f"{first.path}:{first.line}: {first.function} {_count(len(items), 'time')}{limit}"
+    return often + failed_guard(items[-1], NEWEST)
 
 
 def _varied(report: TargetReport) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _varied(report: TargetReport) -> Iterator[str]:
                 f"{_count(len(good), 'call')}, {'only ' if settled else ''}{_count(len(recompiles), 'recompile')} of"
             )
             site = recompiles[0]
-            place = f"{site.path}:{site.line}: {site.function}{_guard(recompiles[0], OLDEST)}"
+            place = f"{site.path}:{site.line}: {site.function}{failed_guard(recompiles[0], OLDEST)}"
             yield _line("varied", "" if settled or len(good) == 1 else "magenta", f"{head}: {often} {place}")
 
 

@@ -101,6 +101,8 @@ class Recompile:
     """One for each failed guard."""
     variation: str = ""
     """What the call that did it had changed, see `Called`."""
+    stack: tuple[CallSite, ...] = ()
+    """The first-party calls that lead to the function, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ class Frame:
     guard_tree: GuardNode | None = None
     symbols: tuple[Symbol, ...] = ()
     phases: CompileTime | None = None
+    stack: tuple[CallSite, ...] = ()
+    """The first-party calls that lead to it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +237,13 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """A graph of the frame `frame` (an id without the recompile number) ran again: a call needed no compilation."""
+    """A graph of the frame `frame` (an id without the recompile number) ran again: a call needed no compilation.
+
+    `varied` are the sizes and numbers that were others than at its first run; each is told once.
+    """
 
     frame: str
+    varied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +285,8 @@ class Traced:
     path: str
     function: str
     extents: tuple[Extent, ...]
+    training: bool | None = None
+    """The mode of the module that the frame runs, None if it runs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +335,16 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """What follows was seen in this process, which is one of several of a program."""
+
+    pid: int
+    command: str
+    rank: int | None = None
+    """Among the processes of distributed training."""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The program came to its end; `error` says what was wrong, None if nothing."""
 
@@ -346,8 +366,19 @@ Event: TypeAlias = (
     | Probed
     | Called
     | Remark
+    | Process
     | End
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of an observation was seen in one process."""
+
+    process: Process
+    breaks: int
+    recompiles: int
+    graphs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +398,8 @@ class Observation:
     traced: tuple[Traced, ...] = ()
     reused: frozenset[str] = frozenset()
     """Frame ids without the recompile number."""
+    varied: frozenset[tuple[str, str]] = frozenset()
+    """Such an id, and a size or number that differed between calls that needed no compilation."""
     lowered: tuple[Lowered, ...] = ()
     stages: tuple[Stage, ...] = ()
     no_mlir: str | None = None
@@ -376,6 +409,8 @@ class Observation:
     calls: tuple[Called, ...] = ()
     """Of an object: each call, the ones that failed with their error and with nothing that Dynamo did during them."""
     remarks: tuple[str, ...] = ()
+    shares: tuple[Share, ...] = ()
+    """Of each process, where several were observed."""
     output: tuple[str, ...] = ()
     """The last lines that the program wrote to stderr, if it did not end well."""
 

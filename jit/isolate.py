@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import itertools
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,31 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .child import Ready
-from .events import (
-    BackendError,
-    Break,
-    Called,
-    End,
-    Event,
-    Failure,
-    Frame,
-    Graph,
-    Lowered,
-    Observation,
-    Probed,
-    Recompile,
-    Remark,
-    Result,
-    Reuse,
-    Stage,
-    Status,
-    Traced,
-    distinct_breaks,
-    latest,
-)
+from .events import End, Observation, Status
+from .observed import NOTHING, cause_of_death, compiled, observation, read
 from .supervise import Ended, Request
 from .targets import Job
-from .wire import decode
 
 PATIENCE_S = 2.0
 SHOWN_OUTPUT = 20
@@ -173,33 +151,21 @@ def _greeting(connection: Connection, log: Path) -> Ready:
     return ready
 
 
-def _read(file: Path) -> list[Event]:
-    """The events written so far; a child that was killed may have left half a line."""
-    return [decode(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
-
-
 def _judged(item: Running, ended: Ended) -> Observation:
-    events = _read(item.events)
+    events = read(item.events)
     end = next((event for event in events if isinstance(event, End)), None)
     if ended.timed_out:
         return _observation(item, Status.TIMEOUT, f"killed after {item.job.settings.timeout_s:g} s", ended.errors)
     if end is None:
-        detail = _last_words(_cause_of_death(ended.status), ended.errors.strip() or ended.output)
+        detail = _last_words(
+            cause_of_death(os.waitstatus_to_exitcode(ended.status)), ended.errors.strip() or ended.output
+        )
         return _observation(item, Status.CRASHED, detail, ended.errors)
     if end.error is not None:
         return _observation(item, Status.FAILED, end.error, ended.errors)
-    if not any(isinstance(event, Frame | Break | Failure | Traced) for event in events):
-        return _observation(item, Status.NOTHING_COMPILED, "no call of a compiled function was seen")
+    if not compiled(events):
+        return _observation(item, Status.NOTHING_COMPILED, NOTHING)
     return _observation(item, Status.OK, None)
-
-
-def _cause_of_death(status: int) -> str:
-    if (code := os.waitstatus_to_exitcode(status)) >= 0:
-        return f"the process ended itself with exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
 
 
 def _last_words(cause: str, output: str) -> str:
@@ -209,43 +175,12 @@ def _last_words(cause: str, output: str) -> str:
 
 def _observation(item: Running, status: Status, detail: str | None, errors: str = "") -> Observation:
     """`errors` is what the program said on stderr, for one that did not end well."""
-    job, written = item.job, _read(item.events)
-    calls = {event.number: event for event in written if isinstance(event, Called)}
-    events = list(_of_successful_calls(written, calls))
-    return Observation(
-        target=job.target.text,
+    settings = item.job.settings
+    return replace(
+        observation(item.job.target.text, read(item.events)),
         status=status,
         detail=detail,
         torch=item.ready.torch,
-        breaks=distinct_breaks(event for event in events if isinstance(event, Break)),
-        recompiles=tuple(event for event in events if isinstance(event, Recompile)),
-        frames=tuple(event for event in events if isinstance(event, Frame)),
-        graphs=tuple(event for event in events if isinstance(event, Graph)),
-        failures=tuple(event for event in events if isinstance(event, Failure)),
-        backend_errors=tuple(event for event in events if isinstance(event, BackendError)),
-        traced=tuple(dict.fromkeys(event for event in events if isinstance(event, Traced))),
-        reused=frozenset(event.frame for event in events if isinstance(event, Reuse)),
-        results=tuple(event for event in events if isinstance(event, Result)),
-        probed=tuple(event for event in events if isinstance(event, Probed)),
-        lowered=latest(event for event in events if isinstance(event, Lowered)),
-        stages=tuple(event for event in events if isinstance(event, Stage)),
-        no_mlir=item.ready.no_mlir if job.settings.backend in (None, "mlir") and not job.settings.fake else None,
-        calls=tuple(calls.values()),
-        remarks=tuple(event.text for event in events if isinstance(event, Remark)),
+        no_mlir=item.ready.no_mlir if settings.backend in (None, "mlir") and not settings.fake else None,
         output=tuple(errors.strip().splitlines()[-SHOWN_OUTPUT:]),
     )
-
-
-def _of_successful_calls(events: list[Event], calls: dict[int, Called]) -> Iterator[Event]:
-    """Without what happened during a variation that the program cannot be called with, which says nothing about it."""
-    current = Called(0, "", "")
-    for event in events:
-        match event:
-            case Called(number):
-                current = calls[number]
-            case Recompile() if current.variation and not current.error:
-                yield replace(event, variation=current.variation)
-            case Remark() | End():
-                yield event
-            case _ if not (current.variation and current.error):
-                yield event

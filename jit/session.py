@@ -33,7 +33,7 @@ def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: 
     jobs = [_job(plan, request) for plan in plans]
     with Pool(parallel) as pool:
         seen = list(watch(pool.observe(jobs), len(jobs)))
-        judged = list(_judged([job.target for job in jobs], seen, request))
+        judged = list(with_findings([job.target for job in jobs], seen, request))
         again = [
             (index, _other_mode(job))
             for index, (job, report) in enumerate(zip(jobs, judged, strict=False))
@@ -44,7 +44,7 @@ def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: 
         others = list(watch(pool.observe([job for _, job in again]), len(again)))
         for (index, job), other in zip(again, others, strict=False):
             seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
-        return proven(pool, jobs, list(_judged([job.target for job in jobs], seen, request)))
+        return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)))
 
 
 def _job(plan: Plan, request: CheckRequest) -> Job:
@@ -52,10 +52,15 @@ def _job(plan: Plan, request: CheckRequest) -> Job:
     return Job(
         target,
         plan.settings,
-        roots=(request.config.root, Path.cwd(), target.path.parent),
+        roots=roots(target, request),
         first_party=request.config.first_party,
         environment=early(target.path) if isinstance(target.program, Script) else (),
     )
+
+
+def roots(target: Target, request: CheckRequest) -> tuple[Path, ...]:
+    """Folders that hold first-party code."""
+    return (request.config.root, Path.cwd(), target.path.parent)
 
 
 def _holds_in_the_other_mode(job: Job, report: TargetReport) -> bool:
@@ -80,7 +85,9 @@ def _mode(job: Job) -> str:
     return "training" if job.settings.training else "evaluation"
 
 
-def _judged(targets: Sequence[Target], seen: list[Observation], request: CheckRequest) -> Iterator[TargetReport]:
+def with_findings(
+    targets: Sequence[Target], seen: Sequence[Observation], request: CheckRequest
+) -> Iterator[TargetReport]:
     """Join with what `fullgraph check` says about all files that were touched, for the torch that ran them."""
     if not seen:
         return

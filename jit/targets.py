@@ -153,6 +153,12 @@ def parse_target(text: str, arguments: tuple[str, ...] = (), base: Path | None =
     return Target(text, Script(_existing(path, name), name, arguments))
 
 
+def parse_script(name: str, arguments: tuple[str, ...]) -> Target:
+    """Understand the name of a script, in the working directory."""
+    path = Path(os.path.abspath(name))  # noqa: PTH100  (links stay as they are written)
+    return Target(name, Script(_existing(path, name), name, arguments))
+
+
 def parse_module(name: str, arguments: tuple[str, ...] = (), base: Path | None = None) -> Target:
     """Understand what follows `-m`."""
     if not re.fullmatch(DOTTED, name):

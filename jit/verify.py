@@ -5,33 +5,28 @@ What each verdict rests on:
 - A break, a skipped frame or a user error is *confirmed* by a break or a compile error in the same statement, or in the
   one that the finding names as its root, if the GB id or the expression agrees. It is *refuted* if the line was traced
   and nothing of the kind happened.
-- A recompile is *confirmed* if the function that holds the line was compiled again at least twice or met the limit. It
-  is *refuted* if not, although a compiled version was used again: a function called once shows neither.
+- What holds in one mode of modules only, training or evaluation, is never *refuted* by the other one.
+- A recompile is judged by `recompiles`.
 - A frozen value and a misplaced `torch.compile` leave no event in one run: they are *not reached*, whatever was traced.
   For frozen values `proof` runs the target again.
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullgraph.lint.findings import Effect, Finding, Severity, Span, Verdict
+from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
 from fullgraph.rules import load
 
-from .events import Break, CallSite, Extent, Failure, Observation, Recompile, Status
-from .places import all_extents
+from .events import Break, Extent, Failure, Observation, Recompile, Status
+from .recompiles import NOT_TRACED, Recompiles
+from .statements import Sources, Statement
 from .targets import FailOn
 
 BREAKS = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR)
-NOT_TRACED = "not traced"
-REPEATED = 2
-"""Recompiles of one function from which on they are more than the one that automatic dynamic shapes cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,80 +105,7 @@ def judge(observation: Observation, findings: Iterable[Finding], read: Callable[
         for statement in join.statements_of(item.finding)
     }
     unpredicted = [item for item in observation.breaks if not predicted & join.statements_of_break(item)]
-    return TargetReport(observation, judged, tuple(unpredicted), tuple(map(tuple, join.recompiling.values())))
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A simple statement, or the header of a compound one."""
-
-    path: str
-    line: int
-    end_line: int
-
-
-class Sources:
-    """Answers from the text of files; where a file cannot be parsed, every line is a statement of its own."""
-
-    def __init__(self, read: Callable[[str], str]) -> None:
-        self._read = read
-        self._statements: dict[str, dict[int, Statement]] = {}
-        self._extents: dict[str, tuple[Extent, ...]] = {}
-
-    def statement(self, path: str, line: int) -> Statement:
-        """The one that holds a line."""
-        if path not in self._statements:
-            self._parse(path)
-        return self._statements[path].get(line) or Statement(path, line, line)
-
-    def extents(self, path: str) -> tuple[Extent, ...]:
-        """The places of all instructions of the file."""
-        if path not in self._extents:
-            self._parse(path)
-        return self._extents[path]
-
-    def last_name(self, span: Span) -> str:
-        """The last identifier of an expression on one line: `steps` of `self.steps`; empty where there is none."""
-        with contextlib.suppress(OSError, ValueError):
-            text = self._read(span.path).splitlines()[span.line - 1][span.column : span.end_column]
-            names: list[str] = re.findall(r"[A-Za-z_]\w*", text)
-            return names[-1] if names else ""
-        return ""
-
-    def _parse(self, path: str) -> None:
-        self._statements[path], self._extents[path] = {}, ()
-        with contextlib.suppress(OSError, SyntaxError, ValueError):
-            source = self._read(path)
-            self._extents[path] = all_extents(source)
-            spans = [Statement(path, *_span(node)) for node in ast.walk(ast.parse(source)) if isinstance(node, HOLDERS)]
-            widest_first = sorted(spans, key=lambda span: span.line - span.end_line)
-            self._statements[path] = {
-                line: span for span in widest_first for line in range(span.line, span.end_line + 1)
-            }
-
-
-HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-
-
-def _span(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> tuple[int, int]:
-    """First and last line, of the header if the node has a body."""
-    match node:
-        case ast.match_case():
-            first, last = node.pattern.lineno, node.pattern.end_lineno or node.pattern.lineno
-            body: list[ast.stmt] = node.body
-        case ast.Match():
-            return node.lineno, max(node.lineno, node.cases[0].pattern.lineno - 1)
-        case _:
-            first, last = node.lineno, node.end_lineno or node.lineno
-            body = getattr(node, "body", [])
-            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-            first = min([first, *(decorator.lineno for decorator in decorators)])
-    return first, max(first, _first_line(body[0]) - 1) if body else last
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return TargetReport(observation, judged, tuple(unpredicted), join.recompiles.repeated())
 
 
 class Join:
@@ -199,13 +121,7 @@ class Join:
         self._failures: dict[Statement, Failure] = {}
         for failure in observation.failures:
             self._failures[sources.statement(failure.path, failure.line)] = failure
-        recompiles: dict[tuple[str, str], list[Recompile]] = defaultdict(list)
-        for recompile in observation.recompiles:
-            recompiles[recompile.frame.partition("/")[0], recompile.variation].append(recompile)
-        self.recompiling: dict[str, list[Recompile]] = defaultdict(list)
-        for (frame, _), items in recompiles.items():
-            if len(items) >= REPEATED or any(item.limit_hit for item in items):
-                self.recompiling[frame] += items
+        self.recompiles = Recompiles(observation, sources)
 
     def statements_of(self, finding: Finding) -> set[Statement]:
         """The finding's own statement, and the one of its root."""
@@ -256,34 +172,22 @@ class Join:
             times = f", {best.count} times" if best.count > 1 else ""
             text = f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}{times}"
             return self._verdict(finding, Verdict.CONFIRMED, text, best)
-        if not self.frames_of(finding):
+        if not (frames := self.frames_of(finding)):
             return self._verdict(finding, Verdict.NOT_REACHED, NOT_TRACED)
+        if (training := finding.when.training) is not None and training not in self._modes(frames):
+            text = f"holds in {'training' if training else 'evaluation'} mode, in which it was not run"
+            return self._verdict(finding, Verdict.NOT_REACHED, text)
         if best:
             text = f"broke for another reason, {best.gb or best.gb_type}"
             return self._verdict(finding, Verdict.REFUTED, text, best)
         return self._verdict(finding, Verdict.REFUTED, "traced without a break")
 
     def _recompile(self, finding: Finding) -> Judged:
-        frames = self.frames_of(finding)
-        for frame in sorted(frames):
-            items = self.recompiling.get(frame, [])
-            sites = [site for item in items for site in item.guard_sites]
-            held = not sites or any(self._same_function(finding, site) for site in sites)
-            if items and (held or self._guarded(finding, items)):
-                limit = ", then the limit" if any(item.limit_hit for item in items) else ""
-                text = f"compiled again {len(items)} times{limit}"
-                return self._verdict(finding, Verdict.CONFIRMED, text, recompiles=items)
-        if not frames:
-            return self._verdict(finding, Verdict.NOT_REACHED, NOT_TRACED)
-        if frames & self._observation.reused:
-            return self._verdict(finding, Verdict.REFUTED, "called again without compiling again and again")
-        return self._verdict(finding, Verdict.NOT_REACHED, "not called often enough to show it")
+        verdict, evidence, recompiles = self.recompiles.judged(finding, self.frames_of(finding))
+        return self._verdict(finding, verdict, evidence, recompiles=recompiles)
 
-    def _guarded(self, finding: Finding, recompiles: list[Recompile]) -> bool:
-        """Whether a guard that failed reads the name that the finding points at, wherever the value was used."""
-        name = self._sources.last_name(finding.span)
-        guard = re.compile(rf"\b{re.escape(name)}\b")
-        return bool(name) and any(guard.search(text) for item in recompiles for text in item.failed_guards)
+    def _modes(self, frames: set[str]) -> set[bool | None]:
+        return {traced.training for traced in self._observation.traced if traced.frame in frames}
 
     def frames_of(self, finding: Finding) -> set[str]:
         """Frames for which the expression was traced, or its statement if it compiles to no instruction of its own."""
@@ -296,17 +200,6 @@ class Join:
 
         here = (traced for traced in self._observation.traced if traced.path == path)
         return {traced.frame for traced in here if any(map(covers, traced.extents))}
-
-    def _same_function(self, finding: Finding, site: CallSite) -> bool:
-        """Whether one traced function holds both."""
-        if site.path != finding.span.path:
-            return False
-        functions = [
-            {extent.line for extent in traced.extents}
-            for traced in self._observation.traced
-            if traced.path == site.path
-        ]
-        return any({site.line, finding.span.line} <= lines for lines in functions)
 
 
 def _extent(finding: Finding) -> Extent:

@@ -28,6 +28,7 @@ from .events import (
     Mismatch,
     Phase,
     Probed,
+    Process,
     Recompile,
     Remark,
     Result,
@@ -53,12 +54,15 @@ def decode(line: str) -> Event:
         case "Recompile":
             mismatches = tuple(Mismatch(**item) for item in fields["mismatches"])
             return Recompile(
-                **_tuples(fields) | {"guard_sites": _sites(fields["guard_sites"]), "mismatches": mismatches}
+                **_tuples(fields)
+                | {name: _sites(fields[name]) for name in ("guard_sites", "stack")}
+                | {"mismatches": mismatches}
             )
         case "Frame":
             tree, phases = fields["guard_tree"], fields["phases"]
-            known = {"guard_tree": tree and _node(tree), "phases": phases and CompileTime(**phases)}
-            return Frame(**_tuples(fields) | known | {"symbols": tuple(map(_with_site(Symbol), fields["symbols"]))})
+            known: dict[str, Any] = {"guard_tree": tree and _node(tree), "phases": phases and CompileTime(**phases)}
+            known |= {"symbols": tuple(map(_with_site(Symbol), fields["symbols"])), "stack": _sites(fields["stack"])}
+            return Frame(**_tuples(fields) | known)
         case "Graph":
             return Graph(**fields)
         case "Lowered":
@@ -67,7 +71,7 @@ def decode(line: str) -> Event:
         case "Stage":
             return Stage(**fields | {"phase": Phase(fields["phase"])})
         case "Reuse":
-            return Reuse(**fields)
+            return Reuse(**_tuples(fields))
         case "Failure":
             return Failure(**fields)
         case "BackendError":
@@ -83,6 +87,8 @@ def decode(line: str) -> Event:
             return Called(**fields)
         case "Remark":
             return Remark(**fields)
+        case "Process":
+            return Process(**fields)
         case "End":
             return End(**fields)
         case other:

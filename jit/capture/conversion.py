@@ -30,6 +30,8 @@ class Conversion:
     breaks: list[tuple[BaseException, Break]] = field(default_factory=list)
     recompile: Recompile | None = None
     shapes: Shapes = field(default_factory=Shapes)
+    training: bool | None = None
+    """The mode of the module among the arguments, if there is one."""
 
     @property
     def frame(self) -> str:
@@ -43,7 +45,11 @@ class Conversion:
         inside = [self._qualified(call) for call in calls_in(getattr(error, "real_stack", None) or ()) or [here]]
         if inside[-1].column is None and inside[-1][:2] == here[:2]:
             inside[-1] = inside[-1]._replace(column=positions.col_offset, end_column=positions.end_col_offset)
-        return [*calls_above(self.caller, is_resumption(self.code.co_name)), *inside]
+        return [*self.callers(), *inside]
+
+    def callers(self) -> list[Call]:
+        """The calls that lead to the frame, outermost first."""
+        return calls_above(self.caller, is_resumption(self.code.co_name))
 
     def _qualified(self, call: Call) -> Call:
         """The call with its function's qualified name, if this conversion traced the line."""

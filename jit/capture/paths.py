@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sysconfig
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +21,11 @@ class Paths:
     named: tuple[Path, ...] = ()
     _known: dict[str, bool] = field(default_factory=dict)
 
+    @classmethod
+    def naming(cls, working: Path, roots: tuple[Path, ...], names: Iterable[str]) -> Paths:
+        """`names` are those of packages, or absolute paths."""
+        return cls(working, roots, tuple(_folders(names)))
+
     def first_party(self, filename: str) -> bool:
         if (known := self._known.get(filename)) is None:
             known = self._known[filename] = self._decide(Path(filename))
@@ -34,3 +41,15 @@ class Paths:
     def shown(self, filename: str) -> str:
         path = Path(filename)
         return path.relative_to(self.working).as_posix() if path.is_relative_to(self.working) else path.as_posix()
+
+
+def _folders(names: Iterable[str]) -> Iterator[Path]:
+    """Where packages lie."""
+    for name in names:
+        if Path(name).is_absolute():
+            yield Path(name)
+            continue
+        top, *inner = name.split(".")
+        if spec := importlib.util.find_spec(top):
+            folders = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
+            yield from (Path(folder, *inner) for folder in folders)

@@ -86,7 +86,7 @@ class Recorder:
         recorder = self
 
         def convert(self: Any, frame: FrameType, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
-            conversion = Conversion(frame.f_code, sys._getframe())
+            conversion = Conversion(frame.f_code, sys._getframe(), training=_training(frame))
             recorder._open.append(conversion)
             try:
                 result = original(self, frame, *args, skip=skip + 1, **kwargs)
@@ -132,11 +132,12 @@ class Recorder:
             started = time.perf_counter()
             number = gm.meta[GRAPH_NUMBER] = next(self._graphs)
             ops = sum(node.op.startswith("call_") for node in gm.graph.nodes)
+            sources = _symbolic_inputs(graph)
             compiled = original(graph, gm, example_inputs)
             if self._open:
                 seconds = round(time.perf_counter() - started, 4)
                 self._open[-1].graphs.append(Graph(_compile_id(), ops, seconds, number))
-            return self._watched(compiled, _compile_id().partition("/")[0])
+            return self._watched(compiled, _compile_id().partition("/")[0], sources)
 
         return call_user_compiler
 
@@ -158,19 +159,26 @@ class Recorder:
 
         return set_replacement
 
-    def _watched(self, compiled: Callable[..., Any], frame: str) -> Callable[..., Any]:
-        """The compiled graph, which tells when it runs for the second time."""
+    def _watched(self, compiled: Callable[..., Any], frame: str, symbolic: dict[int, str]) -> Callable[..., Any]:
+        """The compiled graph, which tells when it runs for the second time, and with other numbers than at first."""
         owner = getattr(compiled, "__self__", None)
         if isinstance(owner, _LazyGraphModule) and getattr(compiled, "__name__", "") == "_lazy_forward":
             # Its first call would go through the module's hooks; Dynamo takes it off too, where it recognises it.
             owner.real_recompile()
             compiled = owner.forward
         calls = itertools.count(1)
+        first: dict[int, Any] = {}
 
         @wraps(compiled)
         def run(*args: Any) -> Any:
-            if next(calls) == 2:
+            if (call := next(calls)) == 1:
+                first.update({place: _number(args[place]) for place in symbolic})
+            elif call == 2:
                 self._emit(Reuse(frame))
+            if varied := [place for place, value in first.items() if _number(args[place]) != value]:
+                self._emit(Reuse(frame, tuple(symbolic[place] for place in varied)))
+                for place in varied:
+                    del first[place]
             return compiled(*args)
 
         return run
@@ -213,6 +221,7 @@ class Recorder:
                 guard_tree=self._guards.tree(guarded.guard_manager.root),
                 symbols=conversion.shapes.symbols(),
                 phases=conversion.clock.read(),
+                stack=self._callers(conversion),
             )
         )
 
@@ -235,7 +244,7 @@ class Recorder:
             if self._paths.first_party(code.co_filename):
                 path, name = self._paths.shown(code.co_filename), user_name(code.co_qualname)
                 places = extents(positions, partial(linecache.getline, code.co_filename))
-                self._emit(Traced(conversion.frame, path, name, places))
+                self._emit(Traced(conversion.frame, path, name, places, conversion.training))
         if conversion.recompile:
             self._emit(conversion.recompile)
 
@@ -282,7 +291,11 @@ class Recorder:
             failed_guards=tuple(map(expression, reasons)),
             guard_sites=self._guards.sites("\n".join(reasons)),
             mismatches=tuple(mismatch(reason, frame.f_locals) for reason in reasons),
+            stack=self._callers(self._open[-1]),
         )
+
+    def _callers(self, conversion: Conversion) -> tuple[CallSite, ...]:
+        return tuple(self._site(call) for call in conversion.callers() if self._paths.first_party(call.filename))
 
     def _own(self, code: CodeType, compile_id: str) -> CodeType:
         """The frame's code, or the user's function for which Dynamo's own wrapper around a module stands."""
@@ -299,6 +312,25 @@ class Recorder:
     def _first_party(self, calls: list[Call]) -> list[Call]:
         """The user's own calls; when there are none, the innermost one has to do."""
         return [call for call in calls if self._paths.first_party(call.filename)] or calls[-1:]
+
+
+def _symbolic_inputs(graph: Any) -> dict[int, str]:
+    """The sources of the inputs that are sizes or numbers, by their positions."""
+    return {
+        position: source_name(argument.source)
+        for position, argument in enumerate(graph.graphargs)
+        if argument.pass_arg_as_tensor or isinstance(argument.example, torch.SymInt)
+    }
+
+
+def _number(argument: Any) -> Any:
+    """Floats are passed as tensors."""
+    return argument.item() if isinstance(argument, torch.Tensor) else argument
+
+
+def _training(frame: FrameType) -> bool | None:
+    modules = (value for value in frame.f_locals.values() if isinstance(value, torch.nn.Module))
+    return next((module.training for module in modules), None)
 
 
 def _told(error: BaseException) -> tuple[str, str]:
