@@ -12,7 +12,6 @@ import os
 import platform
 import sys
 import time
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ def _observe(orders: Orders, write: Writer) -> None:
     paths = capture.Paths.naming(Path(orders.working), tuple(map(Path, orders.roots)), orders.first_party)
     watching = contextlib.ExitStack()
     if orders.backend is not None:
-        watching.enter_context(_forced(orders.backend, write))
+        _force(orders.backend, write, watching)
     observing = watching.enter_context(contextlib.ExitStack())
     observing.enter_context(capture.observe(write, paths))
     if (limit := orders.max_calls) is not None:
@@ -109,8 +108,19 @@ def _observe(orders: Orders, write: Writer) -> None:
     atexit.register(watching.close)
 
 
-def _forced(backend: str, write: Writer) -> AbstractContextManager[None]:
-    from .backend import overridden
-    from .targets import Settings
+def _force(backend: str, write: Writer, watching: contextlib.ExitStack) -> None:
+    """From the first use of `torch.compile` on: before, what backends import may be on its way in."""
+    import torch
 
-    return overridden(Settings(backend=backend), write)
+    original = torch._dynamo.optimize
+
+    def optimize(*args: Any, **options: Any) -> Any:
+        if torch._dynamo.optimize is optimize:
+            from .backend import overridden
+            from .targets import Settings
+
+            torch._dynamo.optimize = original
+            watching.enter_context(overridden(Settings(backend=backend), write))
+        return torch._dynamo.optimize(*args, **options)
+
+    torch._dynamo.optimize = optimize
