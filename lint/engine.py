@@ -66,7 +66,9 @@ class _Run:
         self._config = config
         self._cache = None if folder is None else SummaryCache(folder / "summaries", rules.__version__)
         self._project = Project(config.root, self._cache, config.first_party)
-        self._index = Index(None if folder is None else folder / "projects" / _name(request), self._describe)
+        self._asked_about = {str(path) for path in request.files}
+        file = None if folder is None else folder / "projects" / _name(request)
+        self._index = Index(file, self._describe, self._is_installed)
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
         self._units: Units | None = None
@@ -139,6 +141,9 @@ class _Run:
             return self._index.look(path).torch
         except OSError:
             return False  # unreadable and not asked for
+
+    def _is_installed(self, path: str) -> bool:
+        return path not in self._asked_about and not self._project.is_first_party(path)
 
     def _describe(self, path: str, source: bytes, state: os.stat_result) -> FileRecord:
         module = self._project.load(path) if sets_variables(source) else None

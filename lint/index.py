@@ -67,10 +67,14 @@ Describe = Callable[[str, bytes, os.stat_result], FileRecord]
 
 
 class Index:
-    """The snapshot in `file`, brought up to date file by file; with None nothing is remembered."""
+    """The snapshot in `file`, brought up to date file by file; with None nothing is remembered.
 
-    def __init__(self, file: Path | None, describe: Describe) -> None:
+    Of what is `installed`, which changes as a whole if at all, the time stamp is enough.
+    """
+
+    def __init__(self, file: Path | None, describe: Describe, installed: Callable[[str], bool]) -> None:
         self._file = file
+        self._installed = installed
         self._describe = describe
         self._before = Snapshot() if file is None else _read(file)
         self._after = Snapshot(time.time_ns())
@@ -84,6 +88,8 @@ class Index:
 
     def _look(self, path: str) -> FileRecord:
         state = os.stat(path)
+        if self._installed(path):
+            return self._stamped(path, state)
         known = self._before.files.get(path)
         settled = known is not None and known.mtime_ns < self._before.written_ns - SETTLED_NS
         if known is not None and settled and (known.mtime_ns, known.size) == (state.st_mtime_ns, state.st_size):
@@ -93,6 +99,14 @@ class Index:
             return msgspec.structs.replace(known, mtime_ns=state.st_mtime_ns, size=state.st_size)
         self._changed = True
         return self._describe(path, source, state)
+
+    def _stamped(self, path: str, state: os.stat_result) -> FileRecord:
+        stamp = digest_of(repr((state.st_mtime_ns, state.st_size)).encode())
+        known = self._before.files.get(path)
+        if known is not None and known.digest == stamp:
+            return known
+        self._changed = True
+        return FileRecord(state.st_mtime_ns, state.st_size, stamp, torch=False, compiles=False)
 
     def note_asked(self, path: str, names: Iterable[str]) -> None:
         """`path` was seen to look for these modules too."""

@@ -91,6 +91,20 @@ class Project:
         except OSError:
             return None
 
+    def find_star(self, dotted: str, importer: Module, name: str) -> Module | None:
+        """The module that `from dotted import *` means, if it may be where `name` comes from.
+
+        Large libraries re-export everything from everywhere: only a file that has the name, or passes on another's, is
+        worth parsing.
+        """
+        path = self.locate(dotted, importer.base)
+        if path is not None and path not in self._by_path and os.path.isfile(path):
+            source = Path(path).read_bytes()
+            if name.encode() not in source and b"import *" not in source:
+                self.asked[importer.path].add(dotted)
+                return None
+        return self.find(dotted, importer)
+
     def locate(self, dotted: str, base: str) -> str | None:
         """Where the module `dotted` lies for code below `base`; a folder if it has no `__init__.py`."""
         key = (dotted, base)

@@ -87,7 +87,7 @@ def _fillable(value: Value) -> Value:
 def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
     for node in module.bindings.get("*", ()):
         source = _import_base(module, node)
-        found = analysis.project.find(source, module)
+        found = analysis.project.find_star(source, module, name)
         if found is not None and (name in found.bindings or "*" in found.bindings):
             value = value_of(analysis, found, name)
             if value != UNKNOWN and not (isinstance(value, External) and value.name.startswith("builtins.")):
