@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from fullgraph.lint.config import AssumeCompiled, Mode, load, override
-from fullgraph.lint.discover import python_files
+from fullgraph.lint.config import AssumeCompiled, Mode
 from fullgraph.lint.emit import concise, text
 from fullgraph.lint.emit import json as json_output
 from fullgraph.lint.findings import CheckReport, Confidence, Severity
-from fullgraph.lint.request import CheckRequest
-from fullgraph.lint.target import resolve
-from fullgraph.rules import load as load_rules
+
+from .projects import merged, requests_of
 
 FORMATS = ("text", "concise", "json")
 
@@ -76,35 +74,17 @@ def check(
     """
     from fullgraph.lint import engine
 
-    request = build_request(paths, config_file, use_cache=not no_cache, jobs=jobs, **options)
-    report = engine.check(request)
+    requests = requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options)
+    report = merged([engine.check(request) for request in requests])
     for remark in report.remarks:
         click.echo(f"fullgraph: {remark}", err=True)
     # click strips the styles by itself when stdout is no terminal.
     click.echo(
-        render(report, output_format, request.config.notes),
+        render(report, output_format, any(request.config.notes for request in requests)),
         nl=False,
         color=False if os.environ.get("NO_COLOR") else None,
     )
     return exit_code(report)
-
-
-def build_request(
-    paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, jobs: int | None = None, **options: Any
-) -> CheckRequest:
-    """The request that command-line options and the nearest config file amount to."""
-    paths = paths or (Path(),)
-    known_codes = frozenset(load_rules())
-    config = override(load(paths, known_codes, config_file), known_codes, options)
-    target = resolve(config.target_torch, config.root)
-    return CheckRequest(
-        files=python_files(paths, config.root, config.exclude),
-        config=config,
-        torch=target.torch,
-        remarks=(target.remark,) if target.remark else (),
-        use_cache=use_cache,
-        jobs=jobs,
-    )
 
 
 def render(report: CheckReport, output_format: str, notes: bool) -> str:

@@ -14,7 +14,7 @@ import click
 
 from fullgraph.jit.targets import FailOn
 
-from .check import build_request
+from .projects import build_request
 from .verify import BACKENDS
 
 

@@ -16,7 +16,7 @@ from fullgraph.lint.config import Mode, load
 from fullgraph.lint.findings import Confidence
 from fullgraph.rules import load as load_rules
 
-from .check import build_request
+from .projects import build_request
 
 if TYPE_CHECKING:
     from fullgraph.jit.events import Observation
@@ -87,6 +87,12 @@ def one_mode(context: click.Context, parameter: click.Parameter, value: bool) ->
 )
 @click.option("--dynamic", type=click.Choice(tuple(DYNAMIC)), default="auto", help="Force torch.compile's `dynamic`.")
 @click.option(
+    "--compare-eager",
+    is_flag=True,
+    help="Run every target eagerly too, and report calls of compiled functions that gave an old result: frozen values "
+    "that no finding foresaw. Without it, only where findings name frozen values.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run so many at a time."
 )
 @click.option(
@@ -130,6 +136,7 @@ def verify(
     evaluate: bool,
     mode: str | None,
     dynamic: str,
+    compare_eager: bool,
     jobs: int,
     timeout: float,
     fail_on: str,
@@ -172,7 +179,7 @@ def verify(
         named = {target.name for target in config.targets}
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
-        reports = session.reports(planned, request, jobs, watched)
+        reports = session.reports(planned, request, jobs, watched, compare_eager)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -38,6 +38,7 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "backend_errors": [asdict(item) for item in seen.backend_errors],
         "findings": [_judged(item) for item in report.judged],
         "unpredicted": [{**asdict(item), "rules": rules_for(item)} for item in report.unpredicted],
+        "stale": [asdict(item) for item in report.stale],
     }
 
 

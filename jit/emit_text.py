@@ -11,7 +11,7 @@ from fullgraph.lint.findings import Severity, Verdict
 
 from .events import Break, BreakKind, Called, Observation, Recompile, Share, Status
 from .recompiles import NEWEST, OLDEST, failed_guard
-from .verify import Judged, TargetReport
+from .verify import Judged, Stale, TargetReport
 
 SHOWN = 20
 """Items of one kind shown for a target; JSON has them all."""
@@ -40,6 +40,7 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     yield from _capped([_line("process", "", _share(item))] for item in seen.shares)
     yield from _findings(report, notes)
     yield from _capped(_unpredicted(item) for item in report.unpredicted)
+    yield from _capped(_stale(item) for item in report.stale)
     yield from _capped(_recompiled(report))
     yield from _varied(report)
     for failure in seen.failures:
@@ -148,6 +149,11 @@ def _unpredicted(item: Break) -> list[str]:
     return [line, *(_line("", "", f"= help: {hint}") for hint in item.hints[:1])]
 
 
+def _stale(item: Stale) -> list[str]:
+    text = f"call {item.call} of {item.entry} gave an old result, other than eagerly: something in it is frozen"
+    return [_line("unpredicted", "magenta", f"{item.path}:{item.line}: {text}")]
+
+
 def _recompiled(report: TargetReport) -> Iterator[list[str]]:
     """A line for each function that was compiled again while nothing was varied; together, all such recompiles."""
     repeated = {items[0].frame for items in report.recompiling}
@@ -220,7 +226,7 @@ def _table(reports: Sequence[TargetReport], notes: bool) -> Iterator[str]:
         numbers = (
             len(judged := _shown(report, notes)),
             *(sum(item.verdict is verdict for item in judged) for verdict in Verdict),
-            len(report.unpredicted),
+            len(report.unpredicted) + len(report.stale),
             len(seen.breaks),
             len(seen.recompiles),
         )

@@ -411,6 +411,8 @@ class Observation:
     remarks: tuple[str, ...] = ()
     shares: tuple[Share, ...] = ()
     """Of each process, where several were observed."""
+    printed: str = ""
+    """The end of what the program wrote to stdout."""
     output: tuple[str, ...] = ()
     """The last lines that the program wrote to stderr, if it did not end well."""
 

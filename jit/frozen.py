@@ -4,6 +4,7 @@ values and calls once more. Each such call runs in a process of its own, forked 
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -26,6 +27,7 @@ import torch
 import torch.distributed as dist
 from torch._dynamo import eval_frame
 from torch.utils import _pytree as pytree
+from torch.utils.hooks import RemovableHandle
 
 from .digest import Digest, digest
 from .events import Event, Probed, Result, Traced
@@ -37,6 +39,8 @@ PATIENCE_S = 20.0
 DRAWS = 3
 EAGER, COMPILED = "force_eager", "fail_on_recompile"
 """Torch's stances. In the second one an error, which names it, says that guards have failed."""
+UNCHANGEABLE = (Kind.HOOKS, Kind.CLASSES, Kind.GUARDS)
+"""Only the program itself knows how to change these."""
 Change = Callable[[], object]
 
 
@@ -131,6 +135,8 @@ class Watcher:
     def probe(self) -> None:
         """After the program: change each source, for each entry that may have come to it."""
         for number, source in enumerate(self._watch.sources):
+            if source.kind in UNCHANGEABLE:
+                continue
             for entry, call in self._last.items():
                 self._emit(Probed(number, entry, *_probed(source, call)))
 
@@ -225,6 +231,12 @@ def _state(source: Source) -> str:
         case Kind.DRAW:
             # No two draws are expected to be alike.
             return str(random.SystemRandom().random())
+        case Kind.HOOKS:
+            return str(RemovableHandle.next_id)
+        case Kind.CLASSES:
+            return str(abc.get_cache_token())
+        case Kind.GUARDS:
+            return ""
         case Kind.ATTRIBUTE:
             owner, name = _owner(source)
             value = inspect.getattr_static(owner, name, None)

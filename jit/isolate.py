@@ -165,7 +165,7 @@ def _judged(item: Running, ended: Ended) -> Observation:
         return _observation(item, Status.FAILED, end.error, ended.errors)
     if not compiled(events):
         return _observation(item, Status.NOTHING_COMPILED, NOTHING)
-    return _observation(item, Status.OK, None)
+    return replace(_observation(item, Status.OK, None), printed=ended.output)
 
 
 def _last_words(cause: str, output: str) -> str:

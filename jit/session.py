@@ -28,8 +28,10 @@ Watch: TypeAlias = Callable[[Iterator[Observation], int], Iterable[Observation]]
 LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
-def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: Watch) -> list[TargetReport]:
-    """A report for each target that was run. Raises ServerError if none can be."""
+def reports(
+    plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: Watch, compare: bool
+) -> list[TargetReport]:
+    """A report for each target that was run; with `compare` all run eagerly too. Raises ServerError if none can run."""
     jobs = [_job(plan, request) for plan in plans]
     with Pool(parallel) as pool:
         seen = list(watch(pool.observe(jobs), len(jobs)))
@@ -40,11 +42,11 @@ def reports(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: 
             if len(judged) == len(jobs) and _holds_in_the_other_mode(job, report)
         ]
         if not again:
-            return proven(pool, jobs, judged)
+            return proven(pool, jobs, judged, compare)
         others = list(watch(pool.observe([job for _, job in again]), len(again)))
         for (index, job), other in zip(again, others, strict=False):
             seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
-        return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)))
+        return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)), compare)
 
 
 def _job(plan: Plan, request: CheckRequest) -> Job:

@@ -22,6 +22,10 @@ class Kind(str, Enum):
     STATE = "state of the process"
     DRAW = "random number"
     ATTRIBUTE = "attribute"
+    HOOKS = "hooks of modules"
+    CLASSES = "registered classes"
+    GUARDS = "guards"
+    """Left out by the program, so that anything may be frozen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Source:
     """What an environment variable may be set to."""
     argument: str = ""
     """What the function is asked about."""
+    outside: bool = False
+    """Whether the finding is about the program around compiled code, which is not traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,14 @@ def source_of(finding: Finding, code: str) -> Source | None:
             return Source(Kind.STATE, _dotted(func).rpartition(".")[2], argument=str(argument))
         case "private-random-frozen", ast.Call():
             return Source(Kind.DRAW, ast.unparse(node))
+        case "hook-after-compile", _:
+            return Source(Kind.HOOKS, "", outside=True)
+        case "class-registered-late", _:
+            return Source(Kind.CLASSES, "", outside=True)
+        case "guards-dropped", _:
+            return Source(Kind.GUARDS, "", outside=True)
+        case "patched-after-compile", ast.Attribute() | ast.Name() as read if _dotted(read):
+            return Source(Kind.ATTRIBUTE, _dotted(read), finding.span.path, outside=True)
         case "environment-frozen" | "process-state-frozen" | "private-random-frozen", _:
             return None
         case _, ast.Call(func=ast.Attribute() | ast.Name() as read) | (ast.Attribute() | ast.Name() as read):

@@ -49,6 +49,16 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Stale:
+    """A call of the compiled function that lies there gave an old result: something is frozen in it."""
+
+    entry: str
+    path: str
+    line: int
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetReport:
     """One target: what was seen, what had been claimed, and what had not."""
 
@@ -57,6 +67,8 @@ class TargetReport:
     unpredicted: tuple[Break, ...]
     recompiling: tuple[tuple[Recompile, ...], ...]
     """The recompiles of each function that was compiled again at least twice or met the limit."""
+    stale: tuple[Stale, ...] = ()
+    """Of each function, where no finding had said so."""
 
     def fails(self, on: FailOn) -> bool:
         """Whether something of that kind happened that is more than a note."""
@@ -65,7 +77,7 @@ class TargetReport:
         )
         happened = {
             FailOn.CONFIRMED: confirmed,
-            FailOn.UNPREDICTED: self.unpredicted,
+            FailOn.UNPREDICTED: self.unpredicted or self.stale,
             FailOn.RECOMPILE: self.recompiling,
         }
         return any(happened.values()) if on is FailOn.ANY else bool(happened[on])
