@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -164,12 +164,29 @@ def _common_folder(paths: tuple[Path, ...]) -> Path:
 
 
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
-    for folder in (start, *start.parents):
-        for name in ("fullgraph.toml", "pyproject.toml"):
-            # Unlike Path.is_file, this is false where the folder may not be read.
-            if os.path.isfile(folder / name) and (found := _read(folder / name)):  # noqa: PTH113
-                return found
+    return next((found for folder in (start, *start.parents) if (found := _in(folder))), None)
+
+
+def _in(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    for name in ("fullgraph.toml", "pyproject.toml"):
+        # Unlike Path.is_file, this is false where the folder may not be read.
+        if os.path.isfile(folder / name) and (found := _read(folder / name)):  # noqa: PTH113
+            return found
     return None
+
+
+def nearest_files(folders: Iterable[Path]) -> dict[Path, Path | None]:
+    """The config file that is the nearest one of each folder (absolute), None where there is none."""
+    found: dict[Path, Path | None] = {}
+
+    def look(folder: Path) -> Path | None:
+        if folder not in found:
+            own = _in(folder)
+            above = None if folder == folder.parent else folder.parent
+            found[folder] = own[0] if own is not None else None if above is None else look(above)
+        return found[folder]
+
+    return {folder: look(folder) for folder in folders}
 
 
 def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:

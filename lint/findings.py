@@ -147,3 +147,5 @@ class CheckReport(Struct, frozen=True):
     """How many files were looked at."""
     remarks: tuple[str, ...] = ()
     """One-line remarks for the reader, e.g. that the target torch lies outside the measured range."""
+    projects: int = 1
+    """How many projects, each with a config of its own, the files belong to."""

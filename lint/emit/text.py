@@ -176,6 +176,8 @@ def _summary(report: CheckReport, findings: list[Finding]) -> str:
     text = counted if findings else f"no findings in {_count(report.files, 'file')}"
     if hidden:
         text += f" ({_count(hidden, 'note')} hidden, --notes shows them)"
+    if report.projects > 1:
+        text += f" of {report.projects} projects, each by its own settings"
     return click.style(f"{text}; {_entries(report.entries)}", bold=True)
 
 
