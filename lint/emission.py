@@ -44,6 +44,8 @@ class Emission(Struct, frozen=True):
     demanded: bool
     """The code itself asks for `fullgraph=True`."""
     calls: tuple[Site, ...] = ()
+    repeated: bool = False
+    """Stands, or is called, in a loop."""
     doubtful: bool = False
     """Stands, or is called, in a branch that an unknown Python value decides."""
     conditional: bool = False

@@ -100,6 +100,23 @@ class When(Struct, frozen=True):
     dtype: str | None = None
 
 
+class Impact(Struct, frozen=True):
+    """What a finding costs."""
+
+    loop: bool = False
+    """In a loop, here or in a caller."""
+    where: str | None = None
+    """`start`, `middle` or `end` of the compiled function; None where that can't be told."""
+    entries: int = 1
+    """How many entries reach it."""
+    callers: tuple[str, ...] = ()
+    """Qualified names of all the functions that call the one it stands in."""
+
+    @property
+    def weight(self) -> tuple[bool, bool, int]:
+        return (self.loop, self.where == "middle", self.entries)
+
+
 class Finding(Struct, frozen=True):
     """One root site: a source line that will break the graph, recompile, freeze a value or fail."""
 
@@ -121,6 +138,7 @@ class Finding(Struct, frozen=True):
     via: tuple[str, ...] = ()
     """Qualified names of the functions between the entry and this line, the entry first."""
     fixes: tuple[Fix, ...] = ()
+    impact: Impact = Impact()
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str]:

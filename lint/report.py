@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -12,8 +13,9 @@ from fullgraph.rules.model import Rule
 
 from . import ir
 from .emission import Emission
-from .findings import Cause, Confidence, Effect, Finding, Severity, Span, When
+from .findings import Cause, Confidence, Effect, Finding, Impact, Severity, Span, When
 from .fixes import suggest
+from .impact import Ways, steps
 from .project import Project
 from .source import display
 from .summary import SyntaxProblem
@@ -44,6 +46,7 @@ class Reporter:
         self._given = given
         self._everywhere = everywhere
         self._best: dict[Key, tuple[Emission, _Place]] = {}
+        self._ways: defaultdict[Key, Ways] = defaultdict(Ways)
 
     def add(self, emissions: Iterable[Emission]) -> None:
         for emission in emissions:
@@ -53,14 +56,15 @@ class Reporter:
             if place.path != emission.path and not self._project.is_first_party(emission.path):
                 emission = _from_library(emission)
             key = (emission.hit.code, place.path, *place.span[:2])
+            self._ways[key].add(emission)
             known = self._best.get(key)
             if known is None or _preferred(emission, known[0]):
                 self._best[key] = (emission, place)
 
     def findings(self) -> Iterator[tuple[Finding, Emission]]:
         """Each finding, with the emission that tells most of it."""
-        for emission, place in self._best.values():
-            yield self._finding(emission, place), emission
+        for key, (emission, place) in self._best.items():
+            yield self._finding(emission, place, self._ways[key].impact(emission, self._project)), emission
 
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
@@ -83,7 +87,7 @@ class Reporter:
             return True
         return self._everywhere if self._project.is_first_party(path) else self._libraries
 
-    def _finding(self, emission: Emission, place: _Place) -> Finding:
+    def _finding(self, emission: Emission, place: _Place, impact: Impact) -> Finding:
         rule = rules.load()[emission.hit.code]
         root = self._span(emission.path, emission.hit.span)
         return Finding(
@@ -101,7 +105,8 @@ class Reporter:
             when=emission.when,
             gb=_ids(emission, rule),
             root=root.start,
-            via=_via(emission),
+            via=tuple(function for _, function, _ in steps(emission)),
+            impact=impact,
         )
 
     def _message(self, emission: Emission, rule: Rule, place: _Place) -> str:
@@ -166,11 +171,6 @@ def _severity(emission: Emission, rule: Rule) -> Severity:
 def _ids(emission: Emission, rule: Rule) -> tuple[str, ...]:
     ids = rule.gb if emission.hit.gb is None else emission.hit.gb
     return (*ids, emission.hit.wrapped_by) if emission.hit.wrapped_by else tuple(ids)
-
-
-def _via(emission: Emission) -> tuple[str, ...]:
-    callers = [site.function for site in reversed(emission.calls) if site.function != "<module>"]
-    return (*callers, emission.function)
 
 
 def syntax_finding(path: str, problem: SyntaxProblem) -> Finding:

@@ -25,7 +25,7 @@ def render(report: CheckReport) -> str:
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
     """One finding, as it also stands in the output of `fullgraph verify`."""
-    span, when = finding.span, finding.when
+    span, when, impact = finding.span, finding.when, finding.impact
     return {
         "code": finding.code,
         "rule": finding.rule,
@@ -47,6 +47,12 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         "gb": list(finding.gb),
         "root": finding.root,
         "via": list(finding.via),
+        "impact": {
+            "loop": impact.loop,
+            "where": impact.where,
+            "entries": impact.entries,
+            "callers": list(impact.callers),
+        },
         "fixes": [_fix(fix) for fix in finding.fixes],
     }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from ..findings import CheckReport, Entry, Finding, Span
+from ..findings import CheckReport, Effect, Entry, Finding, Span
 from ..notebook import code_cells
 from .concise import COLOURS, headline, printable, shown
 
@@ -52,6 +52,7 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
     if findings:
         worst = min(findings, key=lambda finding: (list(COLOURS).index(finding.severity), finding.sort_key))
         yield f"`fullgraph rules explain {worst.code}` says more about a rule."
+    yield from _worst(findings)
     yield _summary(report, findings)
 
 
@@ -137,6 +138,8 @@ def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
         yield _detail("traced because", f"{chain}; {finding.via[0]} is {HOW[entry.how]}" if entry else chain)
     if finding.root not in ("", finding.span.start):
         yield _detail("root", printable(finding.root))
+    if len(finding.impact.callers) > 1:
+        yield _detail("called by", ", ".join(finding.impact.callers))
     if conditions := list(_conditions(finding)):
         yield _detail("holds", ", ".join(conditions))
     if finding.advice:
@@ -165,6 +168,22 @@ def _conditions(finding: Finding) -> Iterator[str]:
     yield from (f"when `{name}` is passed" for name in finding.when.given)
     if finding.when.dtype:
         yield f"for {finding.when.dtype}"
+
+
+def _worst(findings: list[Finding]) -> Iterator[str]:
+    """The break that costs most, where that can be told among several."""
+    breaks = [finding for finding in findings if finding.effect in (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME)]
+    worst = max(breaks, key=lambda finding: finding.impact.weight, default=None)
+    if worst is not None and len(breaks) > 1 and (cost := _cost(worst)):
+        yield f"worst: {printable(worst.span.start)} {cost}"
+
+
+def _cost(finding: Finding) -> str:
+    impact = finding.impact
+    parts = [f"splits {impact.entries} entries"] if impact.entries > 1 else []
+    parts += ["in a loop"] if impact.loop else []
+    parts += ["in the middle of the graph"] if impact.where == "middle" else []
+    return ", ".join(parts)
 
 
 def _summary(report: CheckReport, findings: list[Finding]) -> str:

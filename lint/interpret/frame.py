@@ -160,6 +160,7 @@ class Frame:
                 place.function if place else self.qualname,
                 self.when,
                 self.settings.explicit_fullgraph,
+                repeated=self.loops > 0,
                 doubtful=self.doubts > 0,
                 conditional=self.conditions > 0,
             )
@@ -191,6 +192,7 @@ class Frame:
                     emission,
                     calls=(*emission.calls, site),
                     when=both(self.when, emission.when),
+                    repeated=emission.repeated or self.loops > 0,
                     doubtful=emission.doubtful or self.doubts > 0,
                     conditional=emission.conditional or self.conditions > 0,
                 )
@@ -204,6 +206,7 @@ class Frame:
             self.emissions.append(
                 replace(
                     emission,
+                    repeated=emission.repeated or self.loops > 0,
                     doubtful=emission.doubtful or self.doubts > 0,
                     conditional=emission.conditional or self.conditions > 0,
                 )

@@ -189,6 +189,7 @@ def test_json_holds_everything_and_fits_its_schema() -> None:
         "gb": ["GB0124"],
         "root": "m.py:3",
         "via": ["Net.forward", "Block.forward"],
+        "impact": {"loop": False, "where": None, "entries": 1, "callers": []},
         "fixes": [
             {
                 "title": "use where",
