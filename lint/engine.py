@@ -33,6 +33,7 @@ from .project import STUB, Project
 from .request import CheckRequest
 from .results import Done, Kind, Result, Task, entry_order
 from .source import display
+from .twins import generator_named, generator_of
 
 if TYPE_CHECKING:
     from .report import Reporter
@@ -100,9 +101,14 @@ class _Run:
 
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
         from .report import Reporter
+        from .twins import Twins
 
         reporter = Reporter(
-            self._project, set(given), everywhere=bool(self._config.entry), libraries=self._config.include_libraries
+            self._project,
+            Twins(self._project, self._generator),
+            set(given),
+            everywhere=bool(self._config.entry),
+            libraries=self._config.include_libraries,
         )
         for result in results.values():
             reporter.add(result.emissions)
@@ -142,6 +148,13 @@ class _Run:
         except OSError:
             return False  # unreadable and not asked for
 
+    def _generator(self, path: str) -> str | None:
+        try:
+            named = self._index.look(path).generator
+        except OSError:
+            return None
+        return generator_of(path, named, self._config.root) if named else None
+
     def _is_installed(self, path: str) -> bool:
         return path not in self._asked_about and not self._project.is_first_party(path)
 
@@ -153,6 +166,7 @@ class _Run:
             digest=digest_of(source),
             torch=b"torch" in source,
             compiles=b"compile" in source or b"_dynamo" in source,
+            generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
             unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
         )
@@ -236,9 +250,10 @@ class _Run:
     def _report_key(self, given: list[str], results: dict[str, Result]) -> bytes:
         """The digest of all that the report rests on: settings, files, results, and from where paths are shown."""
         keys = self._keys()
-        paths = sorted({*given, *(name.partition(" ")[2] for name in results if name != TOGETHER)})
+        paths = {*given, *(name.partition(" ")[2] for name in results if name != TOGETHER)}
+        generators = {generator for path in paths if (generator := self._generator(path)) is not None}
         settings = repr((self._config, sorted(results), given, Path.cwd()))
-        return _joined((settings.encode(), *map(keys, paths)))
+        return _joined((settings.encode(), *map(keys, sorted(paths | generators))))
 
     def _keys(self) -> _Keys:
         return _Keys(self._index, self._project, self._environment)

@@ -6,7 +6,6 @@ from .emission import Emission
 from .findings import Impact
 from .ir import Block
 from .project import Project
-from .symbols import FunctionSymbol
 
 
 class Ways:
@@ -38,7 +37,8 @@ def steps(emission: Emission) -> list[tuple[str, str, int]]:
 def _where(emission: Emission, project: Project) -> str | None:
     """Where in the first function on the way that does more than pass on to the next."""
     for path, function, line in steps(emission):
-        symbol = _symbol(project, path, function)
+        module = project.load(path)
+        symbol = None if module is None else module.symbol(function)
         if symbol is None:
             return None
         body = _without_docstring(symbol.body)
@@ -46,12 +46,6 @@ def _where(emission: Emission, project: Project) -> str | None:
             first, last = body[1][1][0], body[-1][1][0]
             return "start" if line < first else "end" if line >= last else "middle"
     return None
-
-
-def _symbol(project: Project, path: str, qualname: str) -> FunctionSymbol | None:
-    module = project.load(path)
-    symbols = () if module is None else module.symbols()
-    return next((symbol for symbol in symbols if symbol.qualname == qualname), None)
 
 
 def _without_docstring(body: Block) -> Block:

@@ -19,6 +19,7 @@ from .impact import Ways, steps
 from .project import Project
 from .source import display
 from .summary import SyntaxProblem
+from .twins import Twins
 
 SYNTAX = "FG901"
 
@@ -40,8 +41,9 @@ class Reporter:
     and those of installed libraries with `libraries`.
     """
 
-    def __init__(self, project: Project, given: set[str], everywhere: bool, libraries: bool) -> None:
+    def __init__(self, project: Project, twins: Twins, given: set[str], everywhere: bool, libraries: bool) -> None:
         self._project = project
+        self._twins = twins
         self._libraries = libraries
         self._given = given
         self._everywhere = everywhere
@@ -53,7 +55,7 @@ class Reporter:
             place = self._place(emission)
             if place is None:
                 continue
-            if place.path != emission.path and not self._project.is_first_party(emission.path):
+            if not self._reports(emission.path) and not self._project.is_first_party(emission.path):
                 emission = _from_library(emission)
             key = (emission.hit.code, place.path, *place.span[:2])
             self._ways[key].add(emission)
@@ -69,18 +71,26 @@ class Reporter:
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
         fix = rules.load()[finding.code].fix
-        module = self._project.load(emission.path) if fix is not None else None
+        path, span = self._original(emission.path, emission.function, emission.hit.span)
+        module = self._project.load(path) if fix is not None else None
         if fix is None or module is None or module.cells:
             return finding
-        return replace(finding, fixes=suggest(fix, module, emission.hit.span, display(emission.path)))
+        return replace(finding, fixes=suggest(fix, module, span, display(path)))
 
     def _place(self, emission: Emission) -> _Place | None:
         if self._reports(emission.path):
-            return _Place(emission.path, emission.function, emission.hit.span)
+            path, span = self._original(emission.path, emission.function, emission.hit.span)
+            return _Place(path, emission.function, span)
         for site in emission.calls:
             if self._reports(site.path) and site.function != "<module>":
-                return _Place(site.path, site.function, site.span)
+                path, span = self._original(site.path, site.function, site.span)
+                return _Place(path, site.function, span)
         return None
+
+    def _original(self, path: str, function: str, span: ir.Span) -> tuple[str, ir.Span]:
+        """Where to mend it: in the generator, if the file is generated and that has the line and is reported on."""
+        original = self._twins.original(path, function, span)
+        return original if original is not None and self._reports(original[0]) else (path, span)
 
     def _reports(self, path: str) -> bool:
         if path in self._given:
@@ -112,7 +122,8 @@ class Reporter:
     def _message(self, emission: Emission, rule: Rule, place: _Place) -> str:
         source = self._project.source(emission.path).source_of(emission.hit.span)
         text = (emission.hit.message or rule.message).replace("{source}", source)
-        if (place.path, place.span) != (emission.path, emission.hit.span):
+        own = self._original(emission.path, emission.function, emission.hit.span)
+        if (place.path, place.span) != own:
             text += f" (in {emission.function}, {self._span(emission.path, emission.hit.span).start})"
         return f"{text}; {emission.hit.note}" if emission.hit.note else text
 

@@ -160,6 +160,10 @@ class Module(SourceFile):
         """Names that get new values while the program runs: counted up, looped over, or assigned as `global`."""
         return frozenset(_rebound(self))
 
+    def symbol(self, qualname: str) -> FunctionSymbol | None:
+        """A top-level function or a method by its name."""
+        return next((symbol for symbol in self.symbols() if symbol.qualname == qualname), None)
+
     def symbols(self) -> Iterator[FunctionSymbol]:
         """Every top-level function and every method, in source order."""
         yield from self.functions.values()
