@@ -93,6 +93,13 @@ def one_mode(context: click.Context, parameter: click.Parameter, value: bool) ->
     "that no finding foresaw. Without it, only where findings name frozen values.",
 )
 @click.option(
+    "--record",
+    "record_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write refuted findings and unpredicted breaks there, each as a small example for a rule.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run so many at a time."
 )
 @click.option(
@@ -137,6 +144,7 @@ def verify(
     mode: str | None,
     dynamic: str,
     compare_eager: bool,
+    record_folder: Path | None,
     jobs: int,
     timeout: float,
     fail_on: str,
@@ -179,7 +187,7 @@ def verify(
         named = {target.name for target in config.targets}
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
-        reports = session.reports(planned, request, jobs, watched, compare_eager)
+        reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -1,6 +1,6 @@
 """Proves frozen values: targets whose findings name some run again, compiled and eagerly, each in a process of its own,
-and the two are compared call by call. Reports enter and leave, with verdicts for those findings, and with calls that gave
-an old result although no finding had said so.
+and the two are compared call by call. Reports enter and leave, with verdicts for those findings, and with calls that
+gave an old result although no finding had said so.
 """
 
 from __future__ import annotations

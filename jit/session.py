@@ -20,6 +20,7 @@ from .isolate import Pool
 from .merge import merged
 from .plan import Plan
 from .proof import proven
+from .record import record
 from .targets import Job, Object, Script, Target
 from .verify import TargetReport, files, judge, read_source
 
@@ -29,24 +30,38 @@ LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
 def reports(
-    plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: Watch, compare: bool
+    plans: Sequence[Plan],
+    request: CheckRequest,
+    parallel: int,
+    watch: Watch,
+    compare: bool = False,
+    folder: Path | None = None,
 ) -> list[TargetReport]:
-    """A report for each target that was run; with `compare` all run eagerly too. Raises ServerError if none can run."""
+    """A report for each target that was run; with `compare` all run eagerly too. What the linter got wrong goes into
+    the folder. Raises ServerError if none can run.
+    """
     jobs = [_job(plan, request) for plan in plans]
     with Pool(parallel) as pool:
-        seen = list(watch(pool.observe(jobs), len(jobs)))
-        judged = list(with_findings([job.target for job in jobs], seen, request))
-        again = [
-            (index, _other_mode(job))
-            for index, (job, report) in enumerate(zip(jobs, judged, strict=False))
-            if len(judged) == len(jobs) and _holds_in_the_other_mode(job, report)
-        ]
-        if not again:
-            return proven(pool, jobs, judged, compare)
-        others = list(watch(pool.observe([job for _, job in again]), len(again)))
-        for (index, job), other in zip(again, others, strict=False):
-            seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
-        return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)), compare)
+        done = _reports(pool, jobs, request, watch, compare)
+        if folder:
+            record(pool, jobs, done, folder)
+        return done
+
+
+def _reports(pool: Pool, jobs: Sequence[Job], request: CheckRequest, watch: Watch, compare: bool) -> list[TargetReport]:
+    seen = list(watch(pool.observe(jobs), len(jobs)))
+    judged = list(with_findings([job.target for job in jobs], seen, request))
+    again = [
+        (index, _other_mode(job))
+        for index, (job, report) in enumerate(zip(jobs, judged, strict=False))
+        if len(judged) == len(jobs) and _holds_in_the_other_mode(job, report)
+    ]
+    if not again:
+        return proven(pool, jobs, judged, compare)
+    others = list(watch(pool.observe([job for _, job in again]), len(again)))
+    for (index, job), other in zip(again, others, strict=False):
+        seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
+    return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)), compare)
 
 
 def _job(plan: Plan, request: CheckRequest) -> Job:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._ops import OperatorBase, OpOverload
 
 aten = torch.ops.aten
+HALF = (torch.bfloat16, torch.float16)
 
 # Beyond the core set: normalisations and softmax, forward and backward, as pointwise operations and reductions.
 MORE = (
@@ -35,6 +36,18 @@ WHOLE = (
     aten.scaled_dot_product_attention,
 )
 
+ACCUMULATE = (
+    aten.linalg_vector_norm.default,
+    aten.mean.default,
+    aten.mean.dim,
+    aten.prod.default,
+    aten.prod.dim_int,
+    aten.sum.default,
+    aten.sum.dim_IntList,
+    aten.var.correction,
+    aten.var_mean.correction,
+)
+
 
 @cache
 def decompositions() -> dict[OperatorBase, Callable[..., object]]:
@@ -48,6 +61,7 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
         aten.maximum.default: _maximum,
         aten.minimum.default: _minimum,
         aten.pow.Tensor_Scalar: _power,
+        **{operator: partial(_in_single_precision, operator) for operator in ACCUMULATE},
     }
 
 
@@ -117,3 +131,13 @@ def _power(base: Tensor, exponent: float) -> object:
             return base * base * base
         case _:
             return NotImplemented
+
+
+def _in_single_precision(
+    operator: OpOverload, value: Tensor, *arguments: object, dtype: torch.dtype | None = None, **options: object
+) -> object:
+    """ATen sums half precision up in float32 and rounds once; summed in itself, bfloat16 gets no further than 256."""
+    if (rounded := dtype or value.dtype) not in HALF:
+        return NotImplemented
+    results = operator(value.to(rounded).float(), *arguments, **options)
+    return torch.utils._pytree.tree_map(lambda result: result.to(rounded), results)
