@@ -11,8 +11,9 @@ import contextlib
 import gc
 import hashlib
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = b"unreadable"
 FOLDER = b"folder"
+IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
+IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
@@ -79,9 +82,9 @@ class _Run:
     def report(self) -> CheckReport:
         given, others = self._files()
         considered = sorted({*given, *others})
-        records = {path: self._index.look(path) for path in considered}
-        self._environment = frozenset(name for record in records.values() for name in record.environment)
-        results = self._found([path for path in considered if records[path].compiles])
+        records = map(self._index.look, considered)
+        self._environment = frozenset(name for record in records for name in record.environment)
+        results = self._found(considered)
         results |= self._assumed(self._tasks(given, considered, bool(results[TOGETHER].entries)))
         self._remember(results)
         key = self._report_key(given, results)
@@ -166,6 +169,7 @@ class _Run:
             digest=digest_of(source),
             torch=b"torch" in source,
             compiles=b"compile" in source or b"_dynamo" in source,
+            imports=b" ".join(dict.fromkeys(IMPORTED.findall(b" ".join(IMPORT.findall(source))))).decode(),
             generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
             unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
@@ -173,20 +177,38 @@ class _Run:
 
     # results
 
-    def _found(self, paths: list[str]) -> dict[str, Result]:
-        """What the files that may compile something bring up, each by itself and all together."""
+    def _found(self, considered: list[str]) -> dict[str, Result]:
+        """What the files that may compile something, or call what others compile, bring up: each and all together."""
         named = self._config.entry
         keys = self._keys()
-        alone = {path: self._index.recall(Task(Kind.FIND, path).name, keys(path)) for path in paths}
-        active = [path for path in paths if (known := alone[path]) is not None and known.active]
-        unknown = [path for path in paths if alone[path] is None]
-        together = None if named or unknown else self._index.recall(TOGETHER, _joined(map(keys, active)))
+        paths = [path for path in considered if self._index.look(path).compiles]
+        alone = self._known(paths)
+        if not (unknown := [path for path in paths if alone[path] is None]):
+            alone |= self._known(self._callers(_active(alone), considered))
+            unknown = [path for path, result in alone.items() if result is None]
+        active = _active(alone)
+        together = None if named or unknown else self._index.recall(TOGETHER, _joined(map(keys, sorted(active))))
         if together is None:
             self._fresh = True
             fresh, together = self._here().found(sorted({*active, *unknown}), named)
+            if callers := [path for path in self._callers(_active(fresh), considered) if path not in fresh]:
+                self._units = None
+                fresh, together = self._here().found(sorted({*_active(fresh), *callers}), named)
             alone |= fresh
         results = {Task(Kind.FIND, path).name: result for path, result in alone.items() if result is not None}
         return {**results, TOGETHER: together}
+
+    def _known(self, paths: list[str]) -> dict[str, Result | None]:
+        keys = self._keys()
+        return {path: self._index.recall(Task(Kind.FIND, path).name, keys(path)) for path in paths}
+
+    def _callers(self, active: list[str], considered: list[str]) -> list[str]:
+        """Files that import one of these by name, and compile nothing themselves."""
+        names = {self._project.name_of(path)[0].rpartition(".")[2] for path in active}
+        records = {path: self._index.look(path) for path in considered if names}
+        return [
+            p for p, record in records.items() if not record.compiles and names.intersection(record.imports.split())
+        ]
 
     def _tasks(self, given: list[str], considered: list[str], compiled: bool) -> list[Task]:
         match self._config.assume_compiled:
@@ -282,6 +304,10 @@ class _Run:
                 comments[path, cell] = suppressions(self._project.source(path).text_of(cell))
             if not comments[path, cell].hide(finding.code, finding.span):
                 yield reporter.with_fixes(finding, emission)
+
+
+def _active(results: Mapping[str, Result | None]) -> list[str]:
+    return [path for path, result in results.items() if result is not None and result.active]
 
 
 def _unknown_codes(source: bytes) -> tuple[tuple[int, str], ...]:

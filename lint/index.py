@@ -43,6 +43,8 @@ class FileRecord(Struct, frozen=True):
     """Lines of ignore comments, and codes in them that no rule has."""
     environment: tuple[str, ...] = ()
     """Environment variables that it sets, `*` for one whose name is not a literal."""
+    imports: str = ""
+    """The words of its import statements, with blanks between them."""
     generator: str = ""
     """The file that it says it is generated from."""
     problem: SyntaxProblem | None = None

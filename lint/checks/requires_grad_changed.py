@@ -29,7 +29,9 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
 
 
 def _detaches(frame: Frame) -> bool:
-    """Whether the function returns nothing but detached tensors, or nothing."""
+    """Whether the compiled function returns nothing but detached tensors, or nothing."""
+    while frame.caller is not None and frame.caller.function is not None:
+        frame = frame.caller
     statements = () if frame.function is None else all_statements(frame.function.body)
     returns = [node for node in statements if node[0] == "return" and node[2] is not None]
     return all(any(part[0] == "attr" and part[3] == "detach" for part in expressions_of(node)) for node in returns)

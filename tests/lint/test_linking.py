@@ -6,6 +6,7 @@ import pytest
 from project_on_disk import ProjectOnDisk, lines
 
 from fullgraph.lint.config import AssumeCompiled
+from fullgraph.lint.findings import Confidence
 
 LOUD = "def loud(x):\n    print(x)\n    return x\n"
 USER = "import torch\nfrom {module} import {name}\n\n@torch.compile\ndef run(x):\n    return {name}(x)\n"
@@ -195,3 +196,19 @@ def test_assumed_entries_are_those_of_the_files_given(project: ProjectOnDisk) ->
     net = "from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
     project.write({"main.py": "from shouting import Net\nnet = Net()\n", **library(net)})
     assert project.check("main.py", assume=AssumeCompiled.FORWARD).entries == ()
+
+
+def test_a_driver_that_only_calls_what_another_module_compiles_is_followed(
+    project: ProjectOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project.root / "cache"))
+    project.write(
+        {
+            "net.py": "import torch\n@torch.compile\ndef run(x, n):\n    return x * n if n.sum() > 0 else x\n",
+            "drive.py": "import torch\nfrom net import run\nrun(torch.ones(3), torch.ones(3))\n",
+            "other.py": "import torch\nprint(torch.ones(3))\n",
+        }
+    )
+    for use_cache in (False, True, True):
+        (found,) = project.check(use_cache=use_cache).findings
+        assert (found.span.path, found.span.line, found.confidence) == ("net.py", 4, Confidence.CERTAIN)
