@@ -327,3 +327,46 @@ def test_text_is_whole_when_piped_and_shows_the_last_words(project: Path) -> Non
         "  varied       scalars: n: 2 → 3, 4, 5: 3 calls, 3 recompiles of pkg/nets.py:40: repeat",
         "  varied       strides: tensors that are not contiguous: 1 call, 1 recompile of pkg/nets.py:40: repeat",
     ]
+
+
+def test_what_the_linter_got_wrong_is_recorded_as_small_examples(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(RECORDED)
+    (tmp_path / "whole.py").write_text("import torch\n" + RECORDED[RECORDED.index("@torch") :])
+    options = ("--ignore", "FG3,FG8", "--record", "cases")
+    done = verify(tmp_path, *options, "program.py", "whole.py")
+    assert done.returncode == 1
+    cut, whole = (tmp_path / "cases" / f"unpredicted-{name}-FG808.yaml" for name in ("program-9", "whole-4"))
+    assert cut.read_text().splitlines()[1:] == [
+        "# cut out of program.py and compiled once more; the line is 5",
+        "gb: [GB0025]",
+        "bad:",
+        "  - code: |",
+        "      import torch",
+        "",
+        *(f"      {line}".rstrip() for line in RECORDED_CUT.splitlines()),
+    ]
+    assert whole.read_text().splitlines()[1] == "# all of whole.py: it could not be cut down; the line is 4"
+
+
+RECORDED_CUT = """\
+@torch.compile
+def f(x):
+    torch._dynamo.graph_break()  # FG808
+    return x
+
+f(torch.ones(3))
+"""
+RECORDED = """\
+import json
+import torch
+
+def unused(x):
+    return json.dumps(x)
+
+@torch.compile
+def f(x):
+    torch._dynamo.graph_break()
+    return x
+
+f(torch.ones(3))
+"""

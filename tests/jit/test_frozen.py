@@ -56,6 +56,39 @@ for value in ("1", "2"):
     os.environ["SCALE"] = value
     f(torch.ones(3))
 """
+AROUND = """
+import abc
+import random
+import torch
+
+class Base(abc.ABC):
+    pass
+
+class Net(torch.nn.Module):
+    level = 1
+
+    def weight(self):
+        return 2
+
+    def forward(self, x):
+        return x * self.weight() * self.level + isinstance(self, Base)
+
+net = Net()
+compiled = torch.compile(net)
+compiled(torch.ones(3))
+match KIND:
+    case "patch":
+        Net.weight = lambda self: 3
+    case "hook":
+        net.register_forward_hook(lambda module, given, out: None)
+    case "class":
+        Base.register(Net)
+    case "guarded":
+        Net.level = 3
+    case "unsteady":
+        torch.seed()
+compiled(torch.ones(3) if KIND != "unsteady" else torch.rand(3))
+"""
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
@@ -94,6 +127,19 @@ def verified() -> dict[str, list[dict[str, Any]]]:
 def test_verdicts(target: str, verdict: str, evidence: str) -> None:
     (finding,) = verified()[target]
     assert (finding["verdict"], finding["evidence"]) == (verdict, evidence)
+
+
+@pytest.mark.parametrize("kind", ["patch", "hook", "class", "guarded", "unsteady"])
+def test_stale_calls_that_nobody_foresaw_and_none_else(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "around.py").write_text(AROUND.replace("KIND", repr(kind)))
+    options = ("--ignore", "FG4,FG5", "--compare-eager", "--backend", "eager", "--output-format", "json", "around.py")
+    command = [sys.executable, "-m", "fullgraph.cli", "verify", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    (target,) = json.loads(done.stdout)["targets"]
+    stale = [(item["entry"], item["path"], item["line"], item["call"]) for item in target["stale"]]
+    # This hook changes no result.
+    assert stale == ([("Net", "around.py", 15, 2)] if kind in ("patch", "class") else [])
+    assert done.returncode == int(bool(stale))
 
 
 Record = Callable[[str, Watch], list[Event]]

@@ -58,3 +58,16 @@ def test_any_other_rule_means_an_attribute(expression: str) -> None:
 )
 def test_what_is_not_known_is_not_guessed(rule: str, expression: str) -> None:
     assert source(rule, expression) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ("patched-after-compile", Source(Kind.ATTRIBUTE, "Net.forward", "m.py", outside=True)),
+        ("hook-after-compile", Source(Kind.HOOKS, "", outside=True)),
+        ("class-registered-late", Source(Kind.CLASSES, "", outside=True)),
+        ("guards-dropped", Source(Kind.GUARDS, "", outside=True)),
+    ],
+)
+def test_what_the_program_changes_around_compiled_code(rule: str, found: Source) -> None:
+    assert source(rule, "Net.forward") == found

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Observation, Recompile, Status, Traced
+from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Frame, Observation, Recompile, Status, Traced
 from fullgraph.jit.places import all_extents
-from fullgraph.jit.verify import Basis, TargetReport, exit_code, judge, rules_for
-from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span, Verdict
+from fullgraph.jit.targets import FailOn
+from fullgraph.jit.verify import Basis, Stale, TargetReport, exit_code, judge, rules_for
+from fullgraph.lint.findings import Confidence, Effect, Finding, Severity, Span, Verdict, When
 
 SOURCE = """\
 import torch
@@ -175,7 +176,58 @@ def test_a_recompile_is_refuted_only_by_a_call_that_needed_no_compilation() -> N
     assert verdict(RECOMPILING, recompiles=RECOMPILES[:1]) is Verdict.NOT_REACHED
     assert verdict(RECOMPILING, recompiles=RECOMPILES[:1], reused=frozenset({"0"})) is Verdict.REFUTED
     assert verdict(RECOMPILING, reused=frozenset({"7"})) is Verdict.NOT_REACHED
-    assert verdict(RECOMPILING, traced=(), reused=frozenset({"0"})) is Verdict.NOT_REACHED
+
+
+def test_a_recompile_is_not_refuted_as_long_as_its_cause_did_not_vary() -> None:
+    again = {"reused": frozenset({"0"})}
+    (judged,) = report(RECOMPILING, **again).judged
+    assert (judged.verdict, judged.evidence) == (Verdict.NOT_REACHED, "not varied")
+    assert verdict(RECOMPILING, **again, varied=frozenset({("0", "L['other']")})) is Verdict.NOT_REACHED
+    (judged,) = report(RECOMPILING, **again, varied=frozenset({("0", "L['x'].size()[0]")})).judged
+    assert (judged.verdict, judged.evidence) == (Verdict.REFUTED, "L['x'].size()[0] varied without compiling again")
+
+
+def test_what_is_said_to_happen_once_is_confirmed_by_one_recompile() -> None:
+    note = structs.replace(RECOMPILING, severity=Severity.NOTE)
+    (judged,) = report(note, recompiles=RECOMPILES[:1], reused=frozenset({"0"})).judged
+    assert (judged.verdict, judged.evidence) == (Verdict.CONFIRMED, "compiled again 1 time; failed guard: n == 1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "guard", "expected"),
+    [
+        ("inputs-vary", "tensor 'x' dtype mismatch. expected Float, actual Int", Verdict.CONFIRMED),
+        ("inputs-vary", "tensor 'x' size mismatch at index 0. expected 2, actual 3", Verdict.NOT_REACHED),
+        ("sizes-take-turns", "tensor 'x' size mismatch at index 0. expected 2, actual 3", Verdict.CONFIRMED),
+        ("sizes-take-turns", "GLOBAL_STATE changed: grad_mode", Verdict.NOT_REACHED),
+    ],
+)
+def test_findings_about_calls_are_judged_by_the_guards_that_fail_below_them(
+    rule: str, guard: str, expected: Verdict
+) -> None:
+    finding = structs.replace(at(1, 0, 12, effect=Effect.RECOMPILE), rule=rule)
+    stack = (CallSite("m.py", 20, "<module>"),)
+    frame = Frame("0/0", "m.py", 3, "f", graphs=1, ops=1, compile_s=0.1, stack=stack)
+    recompiles = tuple(replace(item, failed_guards=(f"0/0: {guard}",), stack=stack) for item in RECOMPILES)
+    body = tuple(extent for extent in all_extents(SOURCE) if extent.line > 4)
+    seen = {"traced": (Traced("0", "m.py", "f", body),), "reused": frozenset({"0"})}
+    assert verdict(finding, frames=(frame,), recompiles=recompiles, **seen) is expected
+    inside = tuple(replace(item, stack=(CallSite("m.py", 9, "f"),)) for item in recompiles)
+    elsewhere = (replace(frame, stack=(CallSite("m.py", 9, "f"),)),)
+    assert verdict(finding, frames=elsewhere, recompiles=inside, **seen) is Verdict.NOT_REACHED
+
+
+def test_a_break_of_the_other_mode_is_not_refuted() -> None:
+    def ran(training: bool | None) -> Verdict:
+        traced = tuple(replace(item, training=training) for item in SEEN.traced)
+        return verdict(structs.replace(FINDING, when=When(training=True)), traced=traced)
+
+    assert (ran(True), ran(False), ran(None)) == (Verdict.REFUTED, Verdict.NOT_REACHED, Verdict.NOT_REACHED)
+
+
+def test_what_is_stale_counts_as_unpredicted() -> None:
+    stale = replace(report(FINDING), stale=(Stale("f", "m.py", 3, 2),))
+    assert [exit_code([stale], on) for on in (FailOn.UNPREDICTED, FailOn.ANY, FailOn.CONFIRMED)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("effect", [Effect.FROZEN_VALUE, Effect.PLACEMENT])
