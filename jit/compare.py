@@ -16,7 +16,7 @@ import torch
 from .lower.signature import Signature
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}
-"""Absolute and relative, added up; sums are made in another order. All other types have to agree exactly."""
+"""Absolute and relative, added up; sums are made in another order. Other types have to agree exactly."""
 CHUNK = 1 << 20
 """Elements compared at a time, so that comparing needs little memory."""
 MOST_SAVED = 256 << 20
@@ -30,13 +30,16 @@ class Comparison:
     """What differs, if it is more than rounding."""
 
 
-def compare(actual: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> Comparison:
+def compare(
+    actual: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precisions: Sequence[torch.dtype]
+) -> Comparison:
+    """`precisions` are the coarsest types in which each of them was computed."""
     largest = 0.0
-    for number, (own, reference) in enumerate(zip(actual, expected, strict=True)):
+    for number, (own, reference, precision) in enumerate(zip(actual, expected, precisions, strict=True)):
         if (own.shape, own.dtype) != (reference.shape, reference.dtype):
             kinds = (f"{item.dtype} {list(item.shape)}" for item in (own, reference))
             return Comparison(largest, f"output {number} is {' where eager gives '.join(kinds)}")
-        error, wrong = _difference(own, reference)
+        error, wrong = _difference(own, reference, precision)
         largest = max(largest, error)
         if wrong:
             text = f"output {number} differs from eager in {wrong} of {own.numel()} elements, by up to {error:g}"
@@ -44,10 +47,10 @@ def compare(actual: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) ->
     return Comparison(largest)
 
 
-def _difference(actual: torch.Tensor, expected: torch.Tensor) -> tuple[float, int]:
+def _difference(actual: torch.Tensor, expected: torch.Tensor, precision: torch.dtype) -> tuple[float, int]:
     """The largest absolute difference, and how many elements differ by more than rounding."""
     largest, wrong = 0.0, 0
-    tolerance = TOLERANCE.get(actual.dtype, 0.0)
+    tolerance = TOLERANCE.get(precision, 0.0) if actual.is_floating_point() else 0.0
     for own, reference in zip(_chunks(actual), _chunks(expected), strict=True):
         same = (own == reference) | ((own != own) & (reference != reference))
         own, reference = own[~same].double(), reference[~same].double()
@@ -81,12 +84,18 @@ artifact = Worker().compile((folder / "region.mlir").read_text(), SIGNATURE)
 if isinstance(artifact, Failed):
     raise SystemExit(artifact.reason)
 inputs, expected = torch.load(folder / "inputs.pt"), torch.load(folder / "expected.pt")
-print(compare(Kernel(artifact, SIGNATURE)(inputs, [tensor.shape for tensor in expected]), expected))
+actual = Kernel(artifact, SIGNATURE)(inputs, [tensor.shape for tensor in expected])
+print(compare(actual, expected, {precisions!r}))
 '''
 
 
 def write_reproducer(
-    folder: Path, text: str, signature: Signature, inputs: Sequence[object], expected: Sequence[torch.Tensor]
+    folder: Path,
+    text: str,
+    signature: Signature,
+    precisions: Sequence[torch.dtype],
+    inputs: Sequence[object],
+    expected: Sequence[torch.Tensor],
 ) -> Path | None:
     """Where it was written; None if it is too large."""
     saved = [item for item in (*inputs, *expected) if isinstance(item, torch.Tensor)]
@@ -95,7 +104,7 @@ def write_reproducer(
     place = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     place.mkdir(parents=True, exist_ok=True)
     (place / "region.mlir").write_text(text)
-    (place / "reproduce.py").write_text(SCRIPT.format(signature=signature))
+    (place / "reproduce.py").write_text(SCRIPT.format(signature=signature, precisions=precisions))
     detached = [item.detach() if isinstance(item, torch.Tensor) else item for item in inputs]
     torch.save(detached, place / "inputs.pt")
     torch.save([item.detach() for item in expected], place / "expected.pt")

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 LIBM = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fma fmax fmin fmod
-ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
+ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round roundeven sin sincos sinh sqrt
+tan tanh tgamma trunc
 """
 LIBRARIES = {
     "libm.so.6": frozenset(name + suffix for name in LIBM.split() for suffix in ("", "f")),

@@ -147,7 +147,7 @@ class Lowering:
                     eager = planned.graph.get_submodule(name)
                     delattr(planned.graph, name)
                     disagreed = partial(self._disagreed, name, region)
-                    native = NativeRegion(kernel, region.output_shapes, eager.forward, self._agreed, disagreed)
+                    native = NativeRegion(kernel, region, eager.forward, self._agreed, disagreed)
                     setattr(planned.graph, name, native)
         return planned.graph
 
@@ -178,7 +178,9 @@ class Lowering:
                 return
         place = None
         with contextlib.suppress(Exception):  # a full disk, values that cannot be pickled: the program goes on
-            place = write_reproducer(reproducers(self._backend.dump), region.text, region.signature, inputs, expected)
+            place = write_reproducer(
+                reproducers(self._backend.dump), region.text, region.signature, region.precisions, inputs, expected
+            )
         self._leave(name, region.ops, f"{reason}; see {place}" if place else reason)
         self.report()
 

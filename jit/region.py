@@ -6,15 +6,20 @@ Regions are functional and draw no random numbers, so computing one twice change
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .compare import Comparison, compare
 from .runtime import Kernel
 
+if TYPE_CHECKING:
+    from .lower.importer import Region
+
 MOST_COMPARED = 3
 """Distinct shapes on which a region is compared; one of static sizes has only one."""
+GROWTH = 4
+"""After those, inputs are compared that are this many times larger than all before: errors in sums grow with them."""
 
 
 class NativeRegion:
@@ -23,32 +28,42 @@ class NativeRegion:
     def __init__(
         self,
         kernel: Kernel,
-        output_shapes: Callable[[Sequence[object]], list[tuple[int, ...]]],
+        region: Region,
         eager: Callable[..., Any],
         agreed: Callable[[float], None],
         disagreed: Callable[[str, Sequence[Any], Sequence[Any]], None],
     ) -> None:
         self._kernel: Kernel | None = kernel
-        self._output_shapes = output_shapes
+        self._output_shapes = region.output_shapes
+        self._precisions = region.precisions
         self._eager = eager
         self._agreed = agreed
         self._disagreed = disagreed
         self._compared: set[tuple[object, ...]] = set()
+        self._largest = -1
 
     def __call__(self, *inputs: Any) -> Any:
         kernel = self._kernel
         if kernel is None or not kernel.accepts(inputs):
             return self._eager(*inputs)
-        if len(self._compared) < MOST_COMPARED and (shapes := tuple(map(_shape, inputs))) not in self._compared:
-            self._compared.add(shapes)
+        if self._is_new(inputs):
             return self._compare(kernel, inputs)
         return tuple(kernel(inputs, self._output_shapes(inputs)))
+
+    def _is_new(self, inputs: Sequence[Any]) -> bool:
+        size = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
+        first = len(self._compared) < MOST_COMPARED and tuple(map(_shape, inputs)) not in self._compared
+        if not first and size <= GROWTH * self._largest:
+            return False
+        self._compared.add(tuple(map(_shape, inputs)))
+        self._largest = max(size, self._largest)
+        return True
 
     def _compare(self, kernel: Kernel, inputs: Sequence[Any]) -> Any:
         # First, because where eager raises, native code must not run.
         expected = self._eager(*inputs)
         try:
-            seen = compare(kernel(inputs, self._output_shapes(inputs)), expected)
+            seen = compare(kernel(inputs, self._output_shapes(inputs)), expected, self._precisions)
         except (RuntimeError, MemoryError) as error:  # no memory left for a second result
             seen = Comparison(0.0, f"cannot be compared with eager: {str(error).partition(chr(10))[0]}")
         if seen.mismatch is None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._ops import OperatorBase, OpOverload
+from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 HALF = (torch.bfloat16, torch.float16)
@@ -41,8 +42,6 @@ ACCUMULATE = (
     aten.mean.default,
     aten.mean.dim,
     aten.prod.default,
-    aten.prod.dim_int,
-    aten.sum.default,
     aten.sum.dim_IntList,
     aten.var.correction,
     aten.var_mean.correction,
@@ -140,4 +139,4 @@ def _in_single_precision(
     if (rounded := dtype or value.dtype) not in HALF:
         return NotImplemented
     results = operator(value.to(rounded).float(), *arguments, **options)
-    return torch.utils._pytree.tree_map(lambda result: result.to(rounded), results)
+    return tree_map(lambda result: result.to(rounded), results)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch._ops import OpOverload
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import is_symbolic
 from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
@@ -15,6 +15,7 @@ from torch_mlir.extras.fx_importer import FxImporter
 
 from .signature import ScalarSpec, Signature, Spec, TensorSpec
 from .sizes import output_shapes
+from .support import tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Region:
     """From the arguments of a call to the shapes of its outputs."""
     ops: tuple[str, ...]
     """The ATen operators in it, in the order of the graph."""
+    precisions: tuple[torch.dtype, ...]
+    """For each output the coarsest type on the way to it: what was rounded to bfloat16 is no better as a float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,22 @@ def import_region(module: GraphModule) -> Region | NotImported:
     text = _text(module)
     if shapes is None or text is None:
         return NotImported(ops)
-    return Region(text, Signature(tuple(map(_spec, inputs)), tuple(map(_tensor_spec, outputs))), shapes, ops)
+    signature = Signature(tuple(map(_spec, inputs)), tuple(map(_tensor_spec, outputs)))
+    return Region(text, signature, shapes, ops, _precisions(graph))
+
+
+def _precisions(graph: Graph) -> tuple[torch.dtype, ...]:
+    coarsest: dict[Node, torch.dtype] = {}
+    for node in (node for node in graph.nodes if node.op == "call_function"):
+        own = [value.dtype for value in tensors(node.meta["val"])]
+        before = [coarsest[source] for source in node.all_input_nodes if source in coarsest]
+        coarsest[node] = max((*own, *before), key=_rounding)
+    (output,) = graph.find_nodes(op="output")
+    return tuple(coarsest[node] for node in output.all_input_nodes)
+
+
+def _rounding(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).eps if dtype.is_floating_point else 0.0
 
 
 def _text(module: GraphModule) -> str | None:

@@ -38,6 +38,11 @@ def mutated_copy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def half_sums(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    x = x * 2
+    return x.sum(0), x.sum(), x.mean(0), x.mean(), x.norm(), x.var(0), (x * 5).prod(0), x.sum(0, dtype=torch.float32)
+
+
 def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4))
 
@@ -77,6 +82,11 @@ def cases() -> dict[str, Case]:
         "local mutation": once(mutated_copy, R(4, 4), R(4, 4)),
         "constant tensor": once(lambda x: x + torch.tensor([1.0, 2.0, 3.0]), R(4, 3)),
         "made inside": once(lambda x: x + torch.arange(3) + torch.ones(4, 3), R(4, 3)),
+        **{
+            f"long sums in {dtype}": resized(half_sums, *((torch.full((n, 3), 0.1, dtype=dtype),) for n in (9, 5000)))
+            for dtype in (torch.bfloat16, torch.float16)
+        },
+        "sine and cosine of the same angle": once(lambda x: x.sin() * 2 + x.cos(), R(8, 16)),
         "bfloat16": once(lambda x: (x * 2).exp().sum(-1), R(8, 16, dtype=torch.bfloat16)),
         "float16": once(lambda x: (x * 2).exp().sum(-1), R(8, 16, dtype=torch.float16)),
         "bfloat16 product": once(lambda x: x @ x.t() + 1, R(8, 16, dtype=torch.bfloat16)),

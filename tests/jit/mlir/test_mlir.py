@@ -161,19 +161,21 @@ def test_a_reproducer_that_cannot_be_written_does_no_harm(
     assert line.endswith("by up to 1")
 
 
-def test_the_first_shapes_of_a_region_with_symbolic_sizes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_and_the_largest_shapes_of_a_region_with_symbolic_sizes_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     compared: list[tuple[int, ...]] = []
     compare = region.compare
 
-    def watch(actual: Any, expected: Any) -> Any:
+    def watch(actual: Any, *others: Any) -> Any:
         compared.append(tuple(actual[0].shape))
-        return compare(actual, expected)
+        return compare(actual, *others)
 
     monkeypatch.setattr(region, "compare", watch)
     compiled = Seen().compile(scaled, dynamic=True)
-    for rows in (4, 4, 5, 6, 5, 7, 8):
+    for rows in (4, 4, 5, 6, 5, 7, 8, 60, 70):
         assert right(compiled, scaled, rows, 8)
-    assert compared == [(4, 8), (5, 8), (6, 8)]
+    assert compared == [(4, 8), (5, 8), (6, 8), (60, 8)]  # the last because it is so much larger
 
 
 def test_what_eager_raises_is_raised() -> None:
