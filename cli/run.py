@@ -84,6 +84,8 @@ def run(
 
     if not program:
         raise click.UsageError("Missing argument 'SCRIPT': name a script, or a module after -m")
+    if report_file and not report_file.absolute().parent.is_dir():
+        raise click.UsageError(f"--report-file {report_file}: there is no folder {report_file.parent}")
     name, *arguments = program
     try:
         target = parse_module(name, tuple(arguments)) if as_module else parse_script(name, tuple(arguments))

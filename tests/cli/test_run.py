@@ -142,6 +142,7 @@ def test_another_backend_is_forced_and_watching_ends_early(program: Path) -> Non
     [
         ([], "Missing argument 'SCRIPT': name a script, or a module after -m"),
         (["nothing.py"], "there is no file nothing.py"),
+        (["--report-file", "no/such.txt", "x.py"], "--report-file no/such.txt: there is no folder no"),
         (["-m", "no_such"], "there is no module no_such, neither here nor installed"),
     ],
 )
