@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import structs
+
 from fullgraph.lint import engine
 from fullgraph.lint.config import EntryPoint
-from fullgraph.lint.findings import Verdict
+from fullgraph.lint.findings import Finding, Verdict
 from fullgraph.lint.request import CheckRequest
 from fullgraph.lint.target import resolve
 
@@ -120,8 +123,20 @@ def with_findings(
             torch=resolve(version, request.config.root).torch,
         )
     ).findings
+    placed = [_placed(finding) for finding in findings]
     for item, own in zip(seen, touched, strict=True):
-        yield judge(item, (finding for finding in findings if finding.span.path in own), read_source)
+        yield judge(item, (finding for finding in placed if finding.span.path in own), read_source)
+
+
+def _placed(finding: Finding) -> Finding:
+    """With its paths as events have them: those that lead out of the working directory are absolute."""
+    path, _, line = finding.root.rpartition(":")
+    root = f"{_shown(path)}:{line}" if path else finding.root
+    return structs.replace(finding, span=structs.replace(finding.span, path=_shown(finding.span.path)), root=root)
+
+
+def _shown(path: str) -> str:
+    return Path(os.path.abspath(path)).as_posix() if path.startswith("../") else path  # noqa: PTH100
 
 
 def _entry(target: Target, seen: Observation) -> tuple[EntryPoint, ...]:
