@@ -348,6 +348,16 @@ def test_what_the_linter_got_wrong_is_recorded_as_small_examples(tmp_path: Path)
     assert whole.read_text().splitlines()[1] == "# all of whole.py: it could not be cut down; the line is 4"
 
 
+def test_findings_outside_the_working_directory_are_judged_too(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there.py").write_text("def f(x):\n    return x * x.sum().item()\n")
+    done = verify(tmp_path / "here", "../there.py::f", "--input", "f32[2]", "--output-format", "json")
+    (target,) = json.loads(done.stdout)["targets"]
+    place = (tmp_path / "there.py").as_posix()
+    assert [(item["path"], item["line"], item["verdict"]) for item in target["findings"]] == [(place, 2, "confirmed")]
+    assert target["unpredicted"] == []
+
+
 RECORDED_CUT = """\
 @torch.compile
 def f(x):
