@@ -38,6 +38,9 @@ WHOLE = (
 )
 
 ACCUMULATE = (
+    aten._adaptive_avg_pool3d.default,
+    aten.avg_pool2d.default,
+    aten.avg_pool3d.default,
     aten.linalg_vector_norm.default,
     aten.mean.default,
     aten.mean.dim,

@@ -86,6 +86,9 @@ def cases() -> dict[str, Case]:
             f"long sums in {dtype}": resized(half_sums, *((torch.full((n, 3), 0.1, dtype=dtype),) for n in (9, 5000)))
             for dtype in (torch.bfloat16, torch.float16)
         },
+        "large windows in bfloat16": once(
+            lambda x: F.avg_pool2d(x * 2, 32), torch.full((1, 2, 64, 64), 0.1, dtype=torch.bfloat16)
+        ),
         "sine and cosine of the same angle": once(lambda x: x.sin() * 2 + x.cos(), R(8, 16)),
         "bfloat16": once(lambda x: (x * 2).exp().sum(-1), R(8, 16, dtype=torch.bfloat16)),
         "float16": once(lambda x: (x * 2).exp().sum(-1), R(8, 16, dtype=torch.float16)),
