@@ -144,6 +144,12 @@ MODULE_METHODS = words(
     """
 )
 """Methods of `nn.Module` that no first-party code defines."""
+MODULE_NUMBERS = words(
+    """
+    embedding_dim in_features kernel_size num_embeddings out_features p padding stride
+    """
+)
+"""Attributes of torch's modules that are Python numbers."""
 MODULE_CONVERSIONS = words(
     """
     bfloat16 cpu cuda double eval float half requires_grad_ to train

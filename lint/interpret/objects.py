@@ -43,7 +43,7 @@ from ..values import (
     join_all,
     known,
 )
-from ..vocabulary import MODULE_METHODS
+from ..vocabulary import MODULE_METHODS, MODULE_NUMBERS
 from . import calls, hints, modules, names
 from .analysis import Analysis
 from .frame import Frame
@@ -139,16 +139,7 @@ def _object_attribute(frame: Frame, span: Span, receiver: ExternalObject, name: 
             return Tensor()
         if name == "training":
             return Host("bool", "training")
-        if name in (
-            "in_features",
-            "out_features",
-            "num_embeddings",
-            "embedding_dim",
-            "p",
-            "kernel_size",
-            "stride",
-            "padding",
-        ):
+        if name in MODULE_NUMBERS:
             return Host("int")
     return Method(receiver, name)
 
