@@ -172,6 +172,8 @@ def _ending(error: BaseException, paths: Paths) -> str | None:
 
 def _described(error: BaseException, paths: Paths) -> str:
     """The error's first line, and the innermost line of the user's that it passed."""
-    text = f"{type(error).__name__}: {error}".strip(": ").partition("\n")[0]
+    from .capture.breaks import told
+
+    text = f"{type(error).__name__}: {told(error)}".strip(": ")
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if paths.first_party(frame.filename)]
     return f"{text} ({paths.shown(own[-1].filename)}:{own[-1].lineno})" if own else text

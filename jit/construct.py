@@ -60,10 +60,20 @@ class Constructor:
         for name in wanted.qualname.split("."):
             if not hasattr(found, name):
                 raise TargetError(f"{wanted.qualname}: {described(found)} has no {name!r}")
-            found = self._entered(getattr(found, name))
+            found = self._entered(getattr(self._owner(found, name), name))
+        if isinstance(found, type) and not wanted.make:
+            raise TargetError(
+                f"{wanted.qualname} is a class and no module; name a method of it, {wanted.qualname}.NAME"
+            )
         if not callable(found):
             raise TargetError(f"{wanted.qualname} is {described(found)}, which cannot be called")
         return self.made(found) if wanted.make else found
+
+    def _owner(self, found: Any, name: str) -> Any:
+        """What to read an attribute from: of a class whose method is meant, an instance."""
+        if isinstance(found, type) and inspect.isfunction(inspect.getattr_static(found, name)):
+            return self._instance(found)
+        return found
 
     def made(self, factory: Callable[..., Any]) -> Any:
         """What a function without required parameters returns."""
@@ -87,7 +97,7 @@ class Constructor:
         args = [build(item.value) for item in self._init if item.name is None]
         return args, {item.name: build(item.value) for item in self._init if item.name is not None}
 
-    def _instance(self, cls: type[torch.nn.Module]) -> torch.nn.Module:
+    def _instance(self, cls: type[Any]) -> Any:
         args, kwargs = self._given()
         signature = inspect.signature(cls)
         try:
@@ -117,7 +127,12 @@ def returns_module(function: Any) -> bool:
 
 
 def described(value: object) -> str:
-    return f"the module {value.__name__}" if isinstance(value, ModuleType) else f"a {type(value).__name__}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"
 
 
 def _name(function: object) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from . import construct, infer, inputs
+from .capture.breaks import told
 from .events import Called, Event, Remark
 from .numberless import Numberless
 from .run_test import run_test
@@ -195,7 +196,7 @@ class Caller:
             with around:
                 return compiled(*call.args, **call.kwargs)
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".strip(": ").partition("\n")[0]
+            said = f"{type(error).__name__}: {told(error)}".strip(": ")
             self._emit(Called(self._calls, variation, change, said))
             raise
 

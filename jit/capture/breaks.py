@@ -40,6 +40,17 @@ def account(error: BaseException) -> Account:
     return Account(gb_type, root_type, reason, tuple(re.findall(r"^  Hint: (.+)$", text, re.MULTILINE)))
 
 
+WRAPPED = re.compile(r"\bgot (\w+)\((['\"])(?P<said>.+?)\2,?\)", re.DOTALL)
+"""How Dynamo quotes the error of an operator that it ran on fake tensors."""
+
+
+def told(error: BaseException) -> str:
+    """The first line of an error's text; of one that Dynamo wraps, what the operator itself said."""
+    text = str(error)
+    wrapped = WRAPPED.search(text) if isinstance(error, exc.TorchDynamoException) else None
+    return _first_line(wrapped["said"].replace("\\n", "\n") if wrapped else text)
+
+
 def is_soft(error: BaseException) -> bool:
     """Whether Dynamo leaves the frame to Python because of it, unless the user wants a whole graph."""
     return isinstance(error, exc.Unsupported | exc.UserError)

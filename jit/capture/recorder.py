@@ -36,7 +36,7 @@ from ..events import (
     Traced,
 )
 from ..places import extents
-from .breaks import account, is_limit, is_soft
+from .breaks import account, is_limit, is_soft, told
 from .calls import DYNAMO, Call, calls_in, user_name
 from .conversion import Conversion
 from .guards import GuardReader, expression, mismatch
@@ -335,7 +335,7 @@ def _training(frame: FrameType) -> bool | None:
 
 def _told(error: BaseException) -> tuple[str, str]:
     """The error's type and the first line of its text."""
-    return type(error).__name__, str(error).strip().partition("\n")[0]
+    return type(error).__name__, told(error)
 
 
 def _compile_id() -> str:

@@ -125,6 +125,13 @@ def read(x, ids, options):
 @torch.compile(fullgraph=True)
 def whole(x):
     return x + 1
+
+class Plain:
+    def __init__(self, k):
+        self.k = k
+
+    def run(self, x):
+        return x * self.k
 """
 
 
@@ -171,6 +178,10 @@ def test_targets_that_cannot_be_called_are_explained(program: Path) -> None:
         "m.py::Net.nope": "Net.nope: a Net has no 'nope'",
         "m.py::Wide": "Wide() needs width; give it with --init 'width=…', or name an instance, or a function that "
         "returns one",
+        "m.py::Plain": "Plain is a class and no module; name a method of it, Plain.NAME",
+        "m.py::Plain.run": "Plain() needs k; give it with --init 'k=…', or name an instance, or a function that "
+        "returns one",
+        "m.py::Plain.nope": "Plain.nope: the class Plain has no 'nope'",
         "m.py::torch.float32": "torch.float32 is a dtype, which cannot be called",
         "m.py::scale": "scale: nothing says what 'factor' is; give it with --input 'factor=f32[8,64]', or all inputs "
         "with --input PATH::FUNCTION",

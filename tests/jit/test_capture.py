@@ -509,6 +509,7 @@ def test_an_error_of_the_compilers_is_no_break(observed: Observe) -> None:
     )
     (failure,) = only(Failure, events)
     assert (failure.kind, failure.path, failure.line, failure.function) == ("TorchRuntimeError", "program.py", 6, "f")
+    assert "[2, 3]" in failure.reason
     assert not only(Break, events)
 
 
