@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..facts import Branch, Change, Definition, Enter, Late, Return, Setting, Store
+from ..facts import Branch, Definition, Enter, Return, Store
 from ..guards import Kind
 from ..ir import Block, Node
 from ..symbols import ClassSymbol, FunctionSymbol
@@ -12,8 +12,6 @@ from ..values import (
     NONE,
     UNKNOWN,
     Class,
-    Compiled,
-    Const,
     External,
     ExternalObject,
     Instance,
@@ -28,7 +26,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, expressions, modules, names, objects, operators
+from . import calls, conditions, expressions, names, objects, operators, stores
 from .frame import Frame
 
 UNROLL = 16
@@ -71,7 +69,7 @@ def _augmented(frame: Frame, node: Node) -> None:
     before = expressions.subscript(frame, target, access) if target[0] == "sub" else expressions.evaluate(frame, target)
     value = operators.binary(frame, node[1], operator, before, expressions.evaluate(frame, operand))
     if target[0] == "attr":
-        _store_attribute(frame, target, value, update=True)
+        stores.store_attribute(frame, target, value, update=True)
     elif target[0] != "sub":
         bind(frame, target, value)
 
@@ -84,21 +82,15 @@ def bind(frame: Frame, target: Node, value: Value) -> None:
             if target[2] in frame.globals and frame.traced:
                 frame.observe(Store(target[1], "", ModuleRef(frame.module), target[2], value, UNKNOWN))
             if target[2] in frame.globals or (frame.function is None and not frame.traced):
-                _remember_global(frame, target[2], value)
+                stores.remember_global(frame, target[2], value)
         case "tuple" | "list":
             _spread(frame, target, known(value))
         case "star":
             bind(frame, target[2], Sequence(element_of(value)))
         case "attr":
-            _store_attribute(frame, target, value)
+            stores.store_attribute(frame, target, value)
         case "sub":
-            _store_item(frame, target, value)
-
-
-def _remember_global(frame: Frame, name: str, value: Value) -> None:
-    """What a module's name holds by now, for the calls that are followed one by one."""
-    if not frame.analysis.peeking and (frame.following or not frame.traced):
-        frame.analysis.program.heap[ModuleRef(frame.module), name] = value if certain(frame) else UNKNOWN
+            stores.store_item(frame, target, value)
 
 
 def _spread(frame: Frame, target: Node, value: Value) -> None:
@@ -111,80 +103,6 @@ def _spread(frame: Frame, target: Node, value: Value) -> None:
     part = objects.iterate(frame, target[1], value)
     for item in targets:
         bind(frame, item, part)
-
-
-def _store_attribute(frame: Frame, target: Node, value: Value, update: bool = False) -> None:
-    receiver = known(expressions.evaluate(frame, target[2]))
-    name = target[3]
-    symbol = objects.symbol_of(receiver, name)
-    if symbol.startswith(("torch._dynamo.config.", "torch._inductor.config.")):
-        frame.declare(Setting(target[1], symbol, value))
-    path = expressions.path_of(target)
-    previous = frame.lookup(path) if path else None
-    if previous is None:
-        previous = objects.stored(frame, receiver, name)
-    if isinstance(receiver, Instance) and frame.storing:
-        table = frame.analysis.attributes.setdefault(receiver, {})
-        table[name] = join(table[name], value) if name in table and frame.conditions else value
-    if isinstance(receiver, (Instance, Class, ExternalObject)) and not frame.storing:
-        held = value if certain(frame) else join(previous, value)
-        _remember(frame, target, receiver, name, previous, held, update)
-    if symbol:
-        frame.late(target[1], symbol)
-    elif isinstance(receiver, Class) and not isinstance(value, Compiled):
-        _patch(frame, target, receiver, name)
-    frame.observe(Store(target[1], symbol, receiver, name, value, previous, update))
-    if path:
-        frame.env[path] = value
-
-
-def _patch(frame: Frame, target: Node, receiver: Class, name: str) -> None:
-    """A method that compiled code has run is replaced, or an attribute of a metaclass: nothing guards on either."""
-    analysis = frame.analysis
-    if frame.traced or analysis.peeking or not analysis.program.ran:
-        return
-    method = objects.find_method(analysis, receiver.symbol, name)
-    metaclass = "builtins.type" in objects.resolution(analysis, receiver.symbol)[1]
-    if metaclass or method in analysis.program.entered:
-        frame.declare(Late(target[1], Change.PATCH, f"{receiver.symbol.qualname}.{name}"))
-
-
-def certain(frame: Frame) -> bool:
-    """Whether what is being interpreted happens, and happens once."""
-    return not frame.loops and not frame.conditions
-
-
-def _remember(
-    frame: Frame, target: Node, receiver: Value, name: str, previous: Value, value: Value, update: bool
-) -> None:
-    """What an attribute holds by now, for the calls that are followed one by one."""
-    analysis = frame.analysis
-    previous = analysis.program.heap.get((receiver, name), previous)
-    if analysis.peeking or not (frame.following or not frame.traced):
-        return
-    analysis.program.heap[receiver, name] = value
-    if not frame.traced:
-        analysis.program.stored_at[receiver, name] = frame.place(target[1])
-    elif isinstance(receiver, Instance) and (update or _counts(previous, value)):
-        analysis.program.counters.add((receiver, name))
-
-
-def _counts(before: Value, after: Value) -> bool:
-    match before, after:
-        case Const(value=int() as old), Const(value=int() as new):
-            return abs(new - old) == 1
-    return False
-
-
-def _store_item(frame: Frame, target: Node, value: Value) -> None:
-    expressions.subscript(frame, target, "write")
-    base = target[2]
-    if base[0] not in ("name", "attr"):
-        return
-    held = frame.lookup(base[2]) if base[0] == "name" else expressions.peek(frame, base)
-    changed = modules.with_item(frame, known(held or UNKNOWN), expressions.peek(frame, target[3]), value)
-    if changed is not None:
-        modules.hold(frame, base, changed)
 
 
 def _return(frame: Frame, node: Node) -> None:
