@@ -17,6 +17,7 @@ import torch
 from torch._dynamo import convert_frame, output_graph, symbolic_convert
 from torch._dynamo import exc as dynamo
 from torch._guards import CompileContext, TracingContext
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._traceback import shorten_filename
@@ -324,13 +325,17 @@ def _symbolic_inputs(graph: Any) -> dict[int, str]:
 
 
 def _number(argument: Any) -> Any:
-    """Floats are passed as tensors."""
-    return argument.item() if isinstance(argument, torch.Tensor) else argument
+    """A number that a graph is called with; None for an array, or where there are no numbers."""
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    # Floats are passed as tensors, and so are numpy's arrays.
+    return None if isinstance(argument, FakeTensor) or argument.numel() != 1 else argument.item()
 
 
 def _training(frame: FrameType) -> bool | None:
     modules = (value for value in frame.f_locals.values() if isinstance(value, torch.nn.Module))
-    return next((module.training for module in modules), None)
+    # A module whose constructor has not come to the base's knows nothing of itself yet.
+    return next((vars(module).get("training") for module in modules), None)
 
 
 def _told(error: BaseException) -> tuple[str, str]:

@@ -492,6 +492,31 @@ def test_of_one_line_only_the_expressions_that_were_traced_are_told(observed: Ob
     assert max(extent.column for extent in traced.extents) < 30
 
 
+def test_arrays_and_modules_under_construction_do_no_harm(observed: Observe) -> None:
+    events = observed(
+        """
+        import numpy as np
+        import torch
+
+        bias = np.ones(2, dtype=np.float32)
+
+        class Net(torch.nn.Module):
+            @torch.compile
+            def __init__(self):
+                super().__init__()
+
+        @torch.compile
+        def f(x):
+            return x + torch.from_numpy(bias)
+
+        Net()
+        for _ in range(3):
+            f(torch.ones(2))
+        """
+    )
+    assert [frame.function for frame in only(Frame, events) if frame.graphs] == ["f"]
+
+
 def test_an_error_of_the_compilers_is_no_break(observed: Observe) -> None:
     from torch._dynamo.exc import TorchRuntimeError
 
