@@ -39,6 +39,7 @@ EXPECTED: dict[str, list[Expected]] = {
         Expected("FG204", "detect", "scores[confident]", "confirmed"),
         Expected("FG204", "detect", "labels[confident]", "confirmed"),
         Expected("FG203", "detect", "torch.where((size >= min_size).all(dim=-1))", "confirmed"),
+        Expected("FG409", "main", "detect(model, torch.rand(3, size, size))", "confirmed"),
     ],
     "examples/layerdrop_transformer.py": [
         Expected("FG102", "Decoder.forward", "torch.rand(()) < self.config.layerdrop", "confirmed"),
@@ -50,6 +51,7 @@ EXPECTED: dict[str, list[Expected]] = {
         Expected("FG202", "MixtureOfExperts.run_hit", "chosen.unique().tolist()", "not-reached"),
         Expected("FG203", "MixtureOfExperts.run_hit", "chosen.unique()", "not-reached"),
         Expected("FG203", "MixtureOfExperts.run_hit", "torch.where(chosen == index)", "not-reached"),
+        Expected("FG409", "main", "forward(x, x.roll(1, dims=1))", "confirmed"),
     ],
     "examples/train_step.py": [
         Expected("FG401", "Classifier.forward", "self.turn", "refuted"),
@@ -64,6 +66,7 @@ EXPECTED: dict[str, list[Expected]] = {
             "not-reached",
         ),
         Expected("FG808", "train_step", "optimizer.step()", "confirmed"),
+        Expected("FG405", "train_step", "step % 5 == 0", "confirmed"),
         Expected(
             "FG302",
             "train_step",
