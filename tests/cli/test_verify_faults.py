@@ -147,6 +147,11 @@ def commands() -> Iterator[str]:
     yield from listed.stdout.splitlines()
 
 
+def heed_interrupts() -> None:
+    """What a shell starts in the background ignores them, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_control_c_reports_what_is_known_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -157,7 +162,14 @@ def test_control_c_reports_what_is_known_and_leaves_nothing_behind(tmp_path: Pat
     (tmp_path / "good.py").write_text(QUIET)
     options = ["--output-format", "json", "--jobs", "2", "sleeps.py", "m.py", "good.py"]
     command = [sys.executable, "-m", "fullgraph.cli", "verify", *options]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    ) as process:
         deadline = time.monotonic() + 90
         while not started.exists() or not started.read_text():
             assert time.monotonic() < deadline
