@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from .config import AssumeCompiled, EntryPoint
-from .interpret import calls, objects
+from .interpret import calls, decorators, objects
 from .interpret.analysis import Analysis, EntryRecord, Program
 from .interpret.frame import Frame, Settings
 from .interpret.statements import run
@@ -30,7 +30,7 @@ def around(analysis: Analysis, module: Module) -> Frame:
     outside = analysis.module_frame(module)
     for symbol in module.symbols():
         if symbol.decorators:
-            calls.decorated(outside, symbol, None)
+            decorators.decorated(outside, symbol, None)
     run(outside, module.body)
     return outside
 

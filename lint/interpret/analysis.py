@@ -88,6 +88,10 @@ class Analysis:
     attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
     functions_active: list[FunctionSymbol] = field(default_factory=list)
+    decorated: dict[tuple[FunctionSymbol, object], Value] = field(default_factory=dict)
+    """Functions as their decorators leave them, by the scope they are defined in."""
+    give_back: dict[FunctionSymbol, bool] = field(default_factory=dict)
+    """Whether a decorator gives back the function it gets."""
     mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
     entries: dict[object, EntryRecord] = field(default_factory=dict)
     tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)

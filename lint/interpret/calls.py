@@ -38,7 +38,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import external, hints, methods, modules, objects, region
+from . import decorators, external, hints, methods, modules, objects, region
 from .analysis import MAX_DEPTH, Analysis, CallResult
 from .frame import Frame
 
@@ -261,39 +261,6 @@ def _generic(
     return held
 
 
-def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
-    """The function as its decorators leave it. `property`, `staticmethod` and `classmethod` come back as themselves."""
-    from . import expressions
-
-    value: Value = Function(symbol, scope)
-    for node in reversed(symbol.decorators):
-        decorator = known(expressions.peek(frame, node))
-        match decorator:
-            case External(name="builtins.property" | "builtins.staticmethod" | "builtins.classmethod"):
-                return decorator
-            case External(name="functools.cached_property"):
-                return decorator
-            case External(name="torch.jit.unused_property"):
-                return External("builtins.property")
-        value = _decorate(frame, node, decorator, value)
-    return value
-
-
-def _decorate(frame: Frame, node: Node, decorator: Value, value: Value) -> Value:
-    if region.is_compile(decorator):
-        return region.compile_decorator(frame, node, decorator, value)
-    changed = external.decorate(decorator, value)
-    if changed is not None:
-        return changed
-    if isinstance(decorator, (Function, Bound, Partial)):
-        traced, frame.traced = frame.traced, False
-        wrapped = call(frame, node[1], decorator, Arguments((value,)))
-        frame.traced = traced
-        if isinstance(wrapped, (Function, Bound, Partial, Compiled, Disabled, Opaque)):
-            return wrapped
-    return value
-
-
 def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> Value:
     analysis = frame.analysis
     instance = Instance(cls.symbol, arguments)
@@ -412,7 +379,7 @@ def target_of(analysis: Analysis, value: Value) -> tuple[Function, Value | None]
 
 def _outermost(analysis: Analysis, method: FunctionSymbol) -> Function:
     """The wrapper that a decorator puts around a method; one that passes anything on tells less than the method."""
-    match decorated(analysis.module_frame(method.module), method, method.owner and method.owner.scope):
+    match decorators.decorated(analysis.module_frame(method.module), method, method.owner and method.owner.scope):
         case Function(symbol=symbol) as wrapper if all(
             kind not in (VARIADIC, VARIADIC_KEYWORD) for _, kind, _, _ in symbol.parameters
         ):

@@ -98,12 +98,12 @@ def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
 
 
 def _definition(analysis: Analysis, module: Module, node: Node) -> Value:
-    from . import calls
+    from . import decorators
 
     if node[0] == "class":
         return Class(module.classes[node[2]])
     symbol = module.functions[node[2]]
-    return calls.decorated(analysis.module_frame(module), symbol, None)
+    return decorators.decorated(analysis.module_frame(module), symbol, None)
 
 
 def _bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:

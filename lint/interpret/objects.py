@@ -44,7 +44,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import MODULE_METHODS, MODULE_NUMBERS
-from . import calls, hints, modules, names
+from . import calls, decorators, hints, modules, names
 from .analysis import Analysis
 from .frame import Frame
 
@@ -339,7 +339,9 @@ def _inherited(frame: Frame, span: Span, receiver: Instance, name: str) -> Value
 
 def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> Value:
     """A method read from an instance: bound, unless a decorator makes it something else."""
-    value = calls.decorated(frame.analysis.module_frame(method.module), method, method.owner and method.owner.scope)
+    value = decorators.decorated(
+        frame.analysis.module_frame(method.module), method, method.owner and method.owner.scope
+    )
     match value:
         case External(name="builtins.property"):
             return calls.call(frame, span, Bound(receiver, Function(method)), Arguments())
@@ -365,7 +367,7 @@ def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> 
 def _class_attribute(frame: Frame, span: Span, receiver: Class, name: str) -> Value:
     method = find_method(frame.analysis, receiver.symbol, name)
     if method is not None:
-        value = calls.decorated(frame.analysis.module_frame(method.module), method, None)
+        value = decorators.decorated(frame.analysis.module_frame(method.module), method, None)
         match value:
             case External(name="builtins.classmethod"):
                 return Bound(receiver, Function(method))

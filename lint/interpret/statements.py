@@ -26,7 +26,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, expressions, names, objects, operators, stores
+from . import calls, conditions, decorators, expressions, names, objects, operators, stores
 from .frame import Frame
 
 UNROLL = 16
@@ -300,10 +300,10 @@ def _delete(frame: Frame, node: Node) -> None:
 def _define(frame: Frame, node: Node) -> None:
     known_symbol = frame.module.functions.get(node[2]) if frame.function is None else None
     if known_symbol is not None and known_symbol.node is node:
-        frame.env[node[2]] = calls.decorated(frame, known_symbol, None)
+        frame.env[node[2]] = decorators.decorated(frame, known_symbol, None)
         return
     symbol = FunctionSymbol(frame.module, _nested(frame, node[2]), node)
-    frame.env[node[2]] = calls.decorated(frame, symbol, frame)
+    frame.env[node[2]] = decorators.decorated(frame, symbol, frame)
 
 
 def _define_class(frame: Frame, node: Node) -> None:
