@@ -12,7 +12,9 @@ from fullgraph.lint.config import AssumeCompiled, Mode
 from fullgraph.lint.emit import concise, text
 from fullgraph.lint.emit import json as json_output
 from fullgraph.lint.findings import CheckReport, Confidence, Severity
+from fullgraph.lint.request import CheckRequest
 
+from .compare import Comparison
 from .projects import merged, requests_of
 
 FORMATS = ("text", "concise", "json")
@@ -43,6 +45,11 @@ class PathArgument(click.Path):
 )
 @click.option("--target-torch", metavar="VERSION", help="Judge by this torch version, such as 2.13.")
 @click.option(
+    "--compare-torch",
+    metavar="VERSION",
+    help="Say which findings appear and which vanish when that version takes the place of the target.",
+)
+@click.option(
     "--select", multiple=True, metavar="CODES", help="Report only these rules: codes or prefixes, with commas."
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Leave these rules out.")
@@ -66,25 +73,41 @@ def check(
     config_file: Path | None,
     no_cache: bool,
     jobs: int | None,
+    compare_torch: str | None,
     **options: Any,
 ) -> int:
     """Say where compiling the Python files in PATH (default: here) will break graphs, recompile or freeze values.
 
-    Nothing is imported or run. Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an internal error.
+    Nothing is imported or run. Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an internal error; with
+    --compare-torch, 1 says that findings appear.
     """
+
+    def checked(**target: Any) -> tuple[CheckReport, bool]:
+        requests = requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options | target)
+        return report_of(requests), any(request.config.notes for request in requests)
+
+    report, notes = checked()
+    if compare_torch is not None:
+        comparison = Comparison(report, checked(target_torch=compare_torch)[0], notes)
+        show(comparison.render(output_format))
+        return int(bool(comparison.appear))
+    show(render(report, output_format, notes))
+    return exit_code(report)
+
+
+def report_of(requests: tuple[CheckRequest, ...]) -> CheckReport:
+    """What all the projects' checks say, remarks told at once."""
     from fullgraph.lint import engine
 
-    requests = requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options)
     report = merged([engine.check(request) for request in requests])
     for remark in report.remarks:
         click.echo(f"fullgraph: {remark}", err=True)
-    # click strips the styles by itself when stdout is no terminal.
-    click.echo(
-        render(report, output_format, any(request.config.notes for request in requests)),
-        nl=False,
-        color=False if os.environ.get("NO_COLOR") else None,
-    )
-    return exit_code(report)
+    return report
+
+
+def show(text: str) -> None:
+    """click strips the styles by itself when stdout is no terminal."""
+    click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def render(report: CheckReport, output_format: str, notes: bool) -> str:

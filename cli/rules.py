@@ -1,4 +1,4 @@
-"""`fullgraph rules`: the catalogue, for people."""
+"""`fullgraph rules`: the catalogue and the project's own rules, for people."""
 
 from __future__ import annotations
 
@@ -9,29 +9,35 @@ from difflib import get_close_matches
 
 import click
 
-from fullgraph.rules import load
 from fullgraph.rules.page import page
+
+from .known_rules import known_rules
+from .prove import diff, prove
 
 
 @click.group(no_args_is_help=False)
 def rules() -> None:
-    """List the rules and explain them."""
+    """List the rules, explain them, and prove them by compiling."""
+
+
+rules.add_command(prove)
+rules.add_command(diff)
 
 
 @rules.command("list")
 def list_rules() -> None:
     """One line a rule: code, name, effect."""
-    catalogue = load()
-    width = max(len(rule.name) for rule in catalogue.values())
+    catalogue = known_rules()
+    code_width, width = (max(map(len, words)) for words in (catalogue, [rule.name for rule in catalogue.values()]))
     for rule in catalogue.values():
-        click.echo(f"{rule.code}  {rule.name:<{width}}  {rule.effect}")
+        click.echo(f"{rule.code:<{code_width}}  {rule.name:<{width}}  {rule.effect}")
 
 
 @rules.command()
 @click.argument("code")
 def explain(code: str) -> None:
     """Say what a rule finds, why it matters and what to do; CODE is a code or a name."""
-    catalogue = load()
+    catalogue = known_rules()
     by_word = {word: rule for rule in catalogue.values() for word in (rule.code, rule.name)}
     rule = by_word.get(code) or by_word.get(code.upper())
     if rule is None:

@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 
 import click
 
+from fullgraph.rules.model import Rule
+
+from . import own_rules
 from .findings import Confidence, Finding
 
 
@@ -84,6 +87,10 @@ class Config:
     include_libraries: bool = False
     notes: bool = False
     targets: tuple[ConfiguredTarget, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    """The project's own, beside the built-in ones."""
+    rule_files: tuple[Path, ...] = ()
+    """Where they are written."""
 
     def reports(self, finding: Finding) -> bool:
         """Whether selection, per-file ignores and the confidence bound let this finding through."""
@@ -122,6 +129,7 @@ def load(paths: tuple[Path, ...], known_codes: frozenset[str], file: Path | None
 def override(config: Config, known_codes: frozenset[str], options: Mapping[str, Any]) -> Config:
     """Lay command-line options over the config; None and empty mean 'not given'."""
     given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    known_codes |= {rule.code for rule in config.rules}
     for name, enum in (("mode", Mode), ("assume_compiled", AssumeCompiled), ("min_confidence", Confidence)):
         if name in given:
             given[name] = enum(given[name])
@@ -207,7 +215,11 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
     root = source.parent
     if not isinstance(table, dict):
         raise click.UsageError(f"{_shown(source)}: `tool.fullgraph` must be a table")
+    files = _rule_files(source, table)
+    own = own_rules.read(files)
+    known_codes |= {rule.code for rule in own}
     readers: dict[str, Callable[[str, Any], object]] = {
+        "rules": lambda where, value: own,
         "select": lambda where, value: codes(_strings(where, value), known_codes, where),
         "ignore": lambda where, value: codes(_strings(where, value), known_codes, where),
         "min-confidence": lambda where, value: _choice(where, value, Confidence),
@@ -228,7 +240,24 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
         if key not in readers:
             raise click.UsageError(f"{where} is not a setting; the settings are {', '.join(readers)}")
         settings[key.replace("-", "_")] = readers[key](where, value)
-    return Config(root=root, source=source, **settings)
+    return Config(root=root, source=source, rule_files=files, **settings)
+
+
+def _rule_files(source: Path, table: dict[str, Any]) -> tuple[Path, ...]:
+    """The rule files that `rules` names, or that lie in the folders it names."""
+    if "rules" not in table:
+        return ()
+    where = f"{_shown(source)}: `rules`"
+    found: list[Path] = []
+    for item in _strings(where, table["rules"]):
+        path = source.parent / item
+        if not path.exists():
+            raise click.UsageError(f"{where}: there is no file or folder {item!r}")
+        files = [path] if path.is_file() else sorted((*path.glob("*.yaml"), *path.glob("*.yml")))
+        if not files:
+            raise click.UsageError(f"{where}: no rule file (*.yaml) lies in {item!r}")
+        found += files
+    return tuple(dict.fromkeys(found))
 
 
 def _string(where: str, value: object) -> str:

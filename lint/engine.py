@@ -38,6 +38,7 @@ from .twins import generator_named, generator_of
 
 if TYPE_CHECKING:
     from .report import Reporter
+    from .ruleset import RuleSet
     from .suppress import Suppressions
     from .units import Units
 
@@ -45,6 +46,7 @@ UNREADABLE = b"unreadable"
 FOLDER = b"folder"
 IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
 IMPORTED = re.compile(rb"[A-Za-z_]\w*")
+COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
@@ -99,8 +101,10 @@ class _Run:
         return msgspec.structs.replace(report, remarks=tuple(dict.fromkeys(self._remarks)))
 
     def _unknown_codes(self, path: str) -> Iterator[str]:
+        own = {rule.code for rule in self._config.rules}
         for line, code in self._index.look(path).unknown_codes:
-            yield f"{display(path)}:{line}: no rule has the code or prefix {code!r} of this ignore comment"
+            if not any(known.startswith(code) for known in own):
+                yield f"{display(path)}:{line}: no rule has the code or prefix {code!r} of this ignore comment"
 
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
         from .report import Reporter
@@ -110,6 +114,7 @@ class _Run:
             self._project,
             Twins(self._project, self._generator),
             set(given),
+            self._rules().every,
             everywhere=bool(self._config.entry),
             libraries=self._config.include_libraries,
         )
@@ -168,7 +173,7 @@ class _Run:
             size=state.st_size,
             digest=digest_of(source),
             torch=b"torch" in source,
-            compiles=b"compile" in source or b"_dynamo" in source,
+            compiles=any(word in source for word in (b"compile", b"_dynamo")) and COMPILES.search(source) is not None,
             imports=b" ".join(dict.fromkeys(IMPORTED.findall(b" ".join(IMPORT.findall(source))))).decode(),
             generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
@@ -235,7 +240,7 @@ class _Run:
 
         processes = processes_for(len(tasks), self._request.jobs)
         if processes > 1:
-            yield from run(tasks, Setup(self._config, self._cache, self._environment), processes)
+            yield from run(tasks, Setup(self._config, self._request.torch, self._cache, self._environment), processes)
         else:
             yield done_by(self._here(), self._project, tasks)
 
@@ -243,8 +248,13 @@ class _Run:
         from .units import Units
 
         if self._units is None:
-            self._units = Units(self._project, self._config, self._environment)
+            self._units = Units(self._project, self._config, self._rules(), self._environment)
         return self._units
+
+    def _rules(self) -> RuleSet:
+        from .ruleset import ruleset
+
+        return ruleset(self._request.torch, self._config.rules)
 
     # what is remembered
 
@@ -289,7 +299,7 @@ class _Run:
         for path in given:
             problem = problems.get(path) or self._index.look(path).problem
             if problem is not None:
-                yield syntax_finding(display(path), problem)
+                yield syntax_finding(display(path), problem, self._rules().every)
 
     def _kept(self, reporter: Reporter) -> Iterator[Finding]:
         """The findings that the settings and the comments in the code let through, with their fixes."""
@@ -379,7 +389,10 @@ def _cache_folder() -> Path:
 def _name(request: CheckRequest) -> str:
     """The name of the file for a project, the settings that decide what is found, and this very tool."""
     config = request.config
-    settings = (str(config.root), site_packages(config.root), config.mode, config.first_party, request.torch)
+    settings = (
+        *(str(config.root), site_packages(config.root), config.mode, config.first_party, request.torch),
+        config.rules,
+    )
     return digest_of(repr((settings, sys.version_info, list(_own_files()))).encode()).hex()
 
 

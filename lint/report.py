@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fullgraph import rules
 from fullgraph.rules.model import Rule
 
 from . import ir
@@ -41,8 +40,17 @@ class Reporter:
     and those of installed libraries with `libraries`.
     """
 
-    def __init__(self, project: Project, twins: Twins, given: set[str], everywhere: bool, libraries: bool) -> None:
+    def __init__(
+        self,
+        project: Project,
+        twins: Twins,
+        given: set[str],
+        rules: Mapping[str, Rule],
+        everywhere: bool,
+        libraries: bool,
+    ) -> None:
         self._project = project
+        self._rules = rules
         self._twins = twins
         self._libraries = libraries
         self._given = given
@@ -56,11 +64,11 @@ class Reporter:
             if place is None:
                 continue
             if not self._reports(emission.path) and not self._project.is_first_party(emission.path):
-                emission = _from_library(emission)
+                emission = self._from_library(emission)
             key = (emission.hit.code, place.path, *place.span[:2])
             self._ways[key].add(emission)
             known = self._best.get(key)
-            if known is None or _preferred(emission, known[0]):
+            if known is None or self._preferred(emission, known[0]):
                 self._best[key] = (emission, place)
 
     def findings(self) -> Iterator[tuple[Finding, Emission]]:
@@ -70,7 +78,7 @@ class Reporter:
 
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
-        fix = rules.load()[finding.code].fix
+        fix = self._rules[finding.code].fix
         path, span = self._original(emission.path, emission.function, emission.hit.span)
         module = self._project.load(path) if fix is not None else None
         if fix is None or module is None or module.cells:
@@ -98,7 +106,7 @@ class Reporter:
         return self._everywhere if self._project.is_first_party(path) else self._libraries
 
     def _finding(self, emission: Emission, place: _Place, impact: Impact) -> Finding:
-        rule = rules.load()[emission.hit.code]
+        rule = self._rules[emission.hit.code]
         root = self._span(emission.path, emission.hit.span)
         return Finding(
             code=rule.code,
@@ -127,6 +135,26 @@ class Reporter:
             text += f" (in {emission.function}, {self._span(emission.path, emission.hit.span).start})"
         return f"{text}; {emission.hit.note}" if emission.hit.note else text
 
+    def _from_library(self, emission: Emission) -> Emission:
+        """Libraries are full of branches that their users never take: what is not certain there is merely possible."""
+        if _confidence(emission, self._rules[emission.hit.code]) is Confidence.CERTAIN:
+            return emission
+        return replace(emission, hit=replace(emission.hit, confidence=Confidence.POSSIBLE))
+
+    def _preferred(self, new: Emission, old: Emission) -> bool:
+        """Surest first, a warning before a note, the fewest conditions and calls; the rest makes it definite."""
+        weight, known = self._weight(new), self._weight(old)
+        if weight != known:
+            return weight > known
+        if len(new.calls) != len(old.calls):
+            return len(new.calls) < len(old.calls)
+        return new != old and repr(new) < repr(old)
+
+    def _weight(self, emission: Emission) -> tuple[int, int, int]:
+        rule, when = self._rules[emission.hit.code], emission.when
+        conditions = len(when.given) + (when.training is not None) + (when.dtype is not None)
+        return (_severity(emission, rule) is not Severity.NOTE, _confidence(emission, rule).rank, -conditions)
+
     def _span(self, path: str, where: ir.Span) -> Span:
         """The IR's span with columns in code points."""
         source = self._project.source(path)
@@ -134,29 +162,6 @@ class Reporter:
         first, last = source.code_column(line, column), source.code_column(end_line, end_column)
         cell, start = source.place(line)
         return Span(display(path), start, first, start + end_line - line, last, cell)
-
-
-def _from_library(emission: Emission) -> Emission:
-    """Libraries are full of branches that their users never take: what is not certain there is merely possible."""
-    if _confidence(emission, rules.load()[emission.hit.code]) is Confidence.CERTAIN:
-        return emission
-    return replace(emission, hit=replace(emission.hit, confidence=Confidence.POSSIBLE))
-
-
-def _preferred(new: Emission, old: Emission) -> bool:
-    """Surest first, then a warning before a note, then the fewest conditions and calls; the rest makes it definite."""
-    weight, known = _weight(new), _weight(old)
-    if weight != known:
-        return weight > known
-    if len(new.calls) != len(old.calls):
-        return len(new.calls) < len(old.calls)
-    return new != old and repr(new) < repr(old)
-
-
-def _weight(emission: Emission) -> tuple[int, int, int]:
-    rule, when = rules.load()[emission.hit.code], emission.when
-    conditions = len(when.given) + (when.training is not None) + (when.dtype is not None)
-    return (_severity(emission, rule) is not Severity.NOTE, _confidence(emission, rule).rank, -conditions)
 
 
 def _confidence(emission: Emission, rule: Rule) -> Confidence:
@@ -184,8 +189,8 @@ def _ids(emission: Emission, rule: Rule) -> tuple[str, ...]:
     return (*ids, emission.hit.wrapped_by) if emission.hit.wrapped_by else tuple(ids)
 
 
-def syntax_finding(path: str, problem: SyntaxProblem) -> Finding:
-    rule = rules.load()[SYNTAX]
+def syntax_finding(path: str, problem: SyntaxProblem, rules: Mapping[str, Rule]) -> Finding:
+    rule = rules[SYNTAX]
     span = Span(path, problem.line, problem.column, problem.line, problem.column + 1, problem.cell)
     return Finding(
         code=rule.code,

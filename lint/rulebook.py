@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
 from fullgraph.rules.model import Match, Rule
+from fullgraph.rules.support import Support
 
 from .emission import Hit
 from .facts import Attribute, Call, Fact
 from .findings import Confidence, Effect
 from .interpret.frame import Frame, Settings
+from .ruleset import RuleSet
 from .torch_api import TorchApi
 from .values import (
     NONE,
@@ -39,13 +41,18 @@ class Interest(NamedTuple):
 
     matches: tuple[tuple[Rule, Match], ...]
     checks: tuple[tuple[Rule, Check], ...]
+    measured: Rule | None = None
+    """The one to name where no other has anything to say."""
+    most: Confidence = Confidence.CERTAIN
 
 
 class RuleBook:
     """The rules of one run, indexed by what they react to."""
 
-    def __init__(self, rules: Mapping[str, Rule], api: TorchApi) -> None:
+    def __init__(self, ruleset: RuleSet, api: TorchApi) -> None:
+        rules = ruleset.hold
         self._rules = rules
+        self._version = ruleset.version
         self._api = api
         self._interests: dict[object, Interest] = {}
         self._checks: dict[type[Fact], list[tuple[Rule, ModuleType]]] = {}
@@ -67,29 +74,54 @@ class RuleBook:
         interest = self._interests.get(key)
         if interest is None:
             interest = self._interests[key] = self._interest(type(fact), symbol, frame.settings)
-        if not (interest.matches or interest.checks) or (isinstance(fact, Call) and _moved(fact, frame)):
+        if not (interest.matches or interest.checks or interest.measured) or (
+            isinstance(fact, Call) and _moved(fact, frame)
+        ):
             return []
         hits: list[Hit] = []
         if isinstance(fact, (Call, Attribute)):
             for rule, match in interest.matches:
                 if self._holds(match, fact):
-                    hits.append(Hit(rule.code, fact.span, confidence_of(fact)))
+                    hits.append(Hit(rule.code, fact.span, min(confidence_of(fact), interest.most, key=rank)))
         for rule, check in interest.checks:
             hits.extend(check(fact, frame, rule))
+        if interest.measured is not None and not hits:
+            hits.append(Hit(interest.measured.code, fact.span, Confidence.LIKELY))
         return hits
 
     def _interest(self, kind: type[Fact], symbol: str, settings: Settings) -> Interest:
         rules = [rule for rule in self._rules.values() if not captured(rule, settings)]
         left = {rule.code for rule in rules}
         checks = self._checks.get(kind, ())
+        matches = [(rule, match) for rule in rules for match in rule.match if _names(match, kind, symbol)]
+        proven = self._version.symbol(symbol)
         return Interest(
-            tuple((rule, match) for rule in rules for match in rule.match if _names(match, kind, symbol)),
+            tuple(
+                (rule, match)
+                for rule, match in matches
+                if not (match.unconditional and rule.effect == "graph-break" and proven.captured(settings.fullgraph))
+            ),
             tuple(
                 (rule, module.check)
                 for rule, module in checks
                 if rule.code in left and (kind is not Call or _listens(module, symbol))
             ),
+            self._measured(symbol) if kind is Call and proven.breaks(settings.fullgraph) else None,
+            Confidence.LIKELY if proven in (Support.UNMEASURED, Support.MIXED) else Confidence.CERTAIN,
         )
+
+    def _measured(self, symbol: str) -> Rule | None:
+        """The rule for what breaks in the longest-named module or class around the symbol, if no rule names it."""
+        if any(_names(match, Call, symbol) for rule in self._rules.values() for match in rule.match):
+            return None
+        around = [
+            (len(prefix), rule)
+            for rule in self._rules.values()
+            for match in rule.match
+            for prefix in match.measured
+            if symbol.startswith(f"{prefix}.")
+        ]
+        return max(around, key=lambda item: item[0])[1] if around else None
 
     def _holds(self, match: Match, fact: Call | Attribute) -> bool:
         if isinstance(fact, Attribute):
@@ -172,6 +204,10 @@ def captured(rule: Rule, settings: Settings) -> bool:
     if settings.fullgraph and rule.modes.fullgraph == "captured":
         return True
     return any(settings.flag(switch) for switch in rule.unless_config)
+
+
+def rank(confidence: Confidence) -> int:
+    return confidence.rank
 
 
 def confidence_of(fact: Call | Attribute) -> Confidence:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fullgraph import rules
-
 from . import entries, roots, torch_api
 from .config import AssumeCompiled, Config, EntryPoint, Mode
 from .emission import Emission
@@ -16,6 +14,7 @@ from .interpret.frame import Settings
 from .project import Project
 from .results import Kind, Result, Task, entry_order
 from .rulebook import RuleBook
+from .ruleset import RuleSet
 
 FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 
@@ -23,9 +22,9 @@ FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 class Units:
     """Does tasks, with what all of them share."""
 
-    def __init__(self, project: Project, config: Config, environment: frozenset[str]) -> None:
+    def __init__(self, project: Project, config: Config, ruleset: RuleSet, environment: frozenset[str]) -> None:
         api = torch_api.load()
-        book = RuleBook(rules.load(), api)
+        book = RuleBook(ruleset, api)
         self._project = project
         self._fullgraph = FULLGRAPH[config.mode]
         self._analysis = Analysis(

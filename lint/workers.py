@@ -16,6 +16,7 @@ from .cache import SummaryCache
 from .config import Config
 from .project import Project
 from .results import Done, Result, Task
+from .ruleset import ruleset
 from .units import Units
 
 WORTH_IT = 60
@@ -26,6 +27,7 @@ class Setup(NamedTuple):
     """What a process needs to make a project of its own."""
 
     config: Config
+    torch: str
     cache: SummaryCache | None
     environment: frozenset[str]
 
@@ -82,7 +84,7 @@ def _received(connection: Connection, process: BaseProcess) -> Done:
 def _serve(connection: Connection, setup: Setup) -> None:
     gc.disable()
     project = Project(Path(setup.config.root), setup.cache, setup.config.first_party)
-    units = Units(project, setup.config, setup.environment)
+    units = Units(project, setup.config, ruleset(setup.torch, setup.config.rules), setup.environment)
     while True:
         try:
             batch: tuple[Task, ...] = connection.recv()

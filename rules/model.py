@@ -44,10 +44,14 @@ class Modes:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A declarative trigger: a call of, or an attribute read from, one of these symbols."""
+    """A declarative trigger: a call of, or an attribute read from, one of these symbols.
+
+    `measured` names modules and classes instead: calls of whatever in them no rule names, and breaks by the evidence.
+    """
 
     call: tuple[str, ...] = field(default=(), metadata={"pattern": SYMBOL})
     attribute: tuple[str, ...] = field(default=(), metadata={"pattern": SYMBOL})
+    measured: tuple[str, ...] = field(default=(), metadata={"pattern": SYMBOL})
     except_: tuple[str, ...] = field(default=(), metadata={"pattern": SYMBOL})
     given: tuple[tuple[str, Kind], ...] = field(
         default=(), metadata={"pattern": r"^(\d+|[A-Za-z_]\w*)(\|[A-Za-z_]\w*)?$"}
@@ -57,6 +61,10 @@ class Match:
     """Arguments that must not be passed."""
     arguments: int | None = None
     """The exact number of arguments."""
+
+    @property
+    def unconditional(self) -> bool:
+        return not (self.given or self.absent) and self.arguments is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Example:
 class Rule:
     """One thing that breaks, and all that is said about it."""
 
-    code: str = field(metadata={"pattern": r"^FG[1-9]\d\d$"})
+    code: str = field(metadata={"pattern": r"^[A-Z]{2,10}[1-9]\d\d$"})
     name: str = field(metadata={"pattern": r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"})
     effect: Effect
     message: str

@@ -4,9 +4,12 @@ jsonschema, which only development and users' own rule files do.
 
 from __future__ import annotations
 
+import ast
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -14,30 +17,44 @@ import jsonschema
 import yaml
 
 from .codec import from_plain, schema
-from .model import Rule
+from .model import Example, Rule
 
 Key = str | int
 
 
 def read_folder(folder: Path) -> list[Rule]:
-    """Every rule file of a folder, in order of the codes; a code or name used twice is a mistake."""
-    rules: dict[str, Rule] = {}
-    for path in sorted(folder.glob("FG*.yaml")):
-        rule = read(path)
-        for word in (rule.code, rule.name):
-            if word in rules:
-                raise click.UsageError(f"{path}: {rules[word].code} ({rules[word].name}) has the {word} already")
-            rules[word] = rule
-    return sorted(set(rules.values()), key=lambda rule: rule.code)
+    """Every built-in rule file of a folder."""
+    return read_files(sorted(folder.glob("FG*.yaml")), named=True)
 
 
-def read(path: Path) -> Rule:
-    """One rule file."""
-    return parse(path.read_text(encoding="utf-8"), path.as_posix(), expected_stem=path.stem)
+def read_files(
+    paths: Iterable[Path], known: Iterable[Rule] = (), checks: Container[str] | None = None, named: bool = False
+) -> list[Rule]:
+    """Rules in order of their codes; a code or name used twice, or by one that is `known`, is a mistake, and so is a
+    check that there is not. `named`: the files are called after their rules.
+    """
+    places = {word: "built in" for rule in known for word in (rule.code, rule.name)}
+    rules = []
+    for path in paths:
+        shown = Path(os.path.relpath(path)).as_posix()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise click.UsageError(f"{shown}: not a text file in UTF-8") from None
+        rule = parse(text, shown, path.stem if named else None, places, checks)
+        places |= dict.fromkeys((rule.code, rule.name), f"in {shown}")
+        rules.append(rule)
+    return sorted(rules, key=lambda rule: rule.code)
 
 
-def parse(text: str, name: str, expected_stem: str | None = None) -> Rule:
-    """A rule from YAML text; `name` is what errors call the file."""
+def parse(
+    text: str,
+    name: str,
+    expected_stem: str | None = None,
+    places: Mapping[str, str] = MappingProxyType({}),
+    checks: Container[str] | None = None,
+) -> Rule:
+    """A rule from YAML text; `name` is what errors call the file, `places` where codes and names are that are taken."""
     try:
         node = yaml.compose(text)
         data = _string_keys(yaml.safe_load(text))
@@ -47,7 +64,7 @@ def parse(text: str, name: str, expected_stem: str | None = None) -> Rule:
     mistakes = [*_duplicates(node, ()), *_violations(data)]
     if not mistakes:
         rule = from_plain(Rule, data)
-        mistakes = list(_nonsense(rule, expected_stem))
+        mistakes = [*_nonsense(rule, expected_stem), *_clashes(rule, places, checks)]
     if mistakes:
         found = [(_line(node, where), ".".join(map(str, where)) or "file", what) for where, what in mistakes]
         raise click.UsageError("\n".join(f"{name}:{line}: {key}: {what}" for line, key, what in sorted(found)))
@@ -75,6 +92,16 @@ def _violations(data: Any) -> Iterator[tuple[tuple[Key, ...], str]]:
                 yield where, error.message
 
 
+def _clashes(
+    rule: Rule, places: Mapping[str, str], checks: Container[str] | None
+) -> Iterator[tuple[tuple[Key, ...], str]]:
+    for key, word in (("code", rule.code), ("name", rule.name)):
+        if word in places:
+            yield (key,), f"there is a rule {word} already, {places[word]}"
+    if rule.check is not None and checks is not None and rule.check not in checks:
+        yield ("check",), f"there is no check {rule.check!r}"
+
+
 def _nonsense(rule: Rule, expected_stem: str | None) -> Iterator[tuple[tuple[Key, ...], str]]:
     """What a schema cannot say."""
     stem = f"{rule.code}_{rule.name.replace('-', '_')}"
@@ -83,10 +110,13 @@ def _nonsense(rule: Rule, expected_stem: str | None) -> Iterator[tuple[tuple[Key
     if not (rule.match or rule.check or rule.code.startswith("FG9")):
         yield (), "needs `match`, `check` or both"
     for index, match in enumerate(rule.match):
-        if not (match.call or match.attribute):
-            yield ("match", index), "needs `call` or `attribute`"
+        if not (match.call or match.attribute or match.measured):
+            yield ("match", index), "needs `call`, `attribute` or `measured`"
     if not (rule.bad and rule.good):
         yield (), "needs at least one `bad` and one `good` example"
+    for kind, examples in (("bad", rule.bad), ("good", rule.good)):
+        for index, example in enumerate(examples):
+            yield from _unrunnable(example, (kind, index)) if not rule.code.startswith("FG9") else ()
     marker = re.compile(rf"#.*\b{rule.code}\b")
     for index, example in enumerate(rule.bad):
         if not marker.search(example.code):
@@ -94,6 +124,15 @@ def _nonsense(rule: Rule, expected_stem: str | None) -> Iterator[tuple[tuple[Key
     for index, example in enumerate(rule.good):
         if marker.search(example.code):
             yield ("good", index, "code"), f"a good example must not be marked with `# {rule.code}`"
+
+
+def _unrunnable(example: Example, where: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], str]]:
+    parts = [(("code",), example.code), *((("run", number), text) for number, text in enumerate(example.run))]
+    for part, text in parts:
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            yield (*where, *part), f"not valid Python: {error.msg} (line {error.lineno} of the snippet)"
 
 
 def _string_keys(data: Any) -> Any:

@@ -15,7 +15,9 @@ from typing import Any
 
 import click
 
+from fullgraph.rules import summarise
 from fullgraph.rules.catalogue import pack
+from fullgraph.rules.measured import read_all
 from fullgraph.rules.model import Rule
 from fullgraph.rules.page import index, page
 from fullgraph.rules.source import read_folder, rule_schema
@@ -27,6 +29,7 @@ def generated(rules: list[Rule]) -> Iterator[tuple[Path, str]]:
     """Every generated file and its text."""
     yield ROOT / "rules/catalogue.json", pack(rules)
     yield ROOT / "rules/schema.json", as_json(rule_schema())
+    yield ROOT / "rules/support.json", summarise.pack(rules, read_all())
     yield ROOT / "docs/rules/index.md", index(rules)
     for rule in rules:
         yield ROOT / f"docs/rules/{rule.code}.md", page(rule)
