@@ -83,6 +83,13 @@ class Format(Struct, frozen=True):
     how: str
 
 
+class Mutated(Struct, frozen=True):
+    """A container from outside of the function that an operator traces whole is changed in it."""
+
+    span: Span
+    receiver: Value
+
+
 class GlobalRead(Struct, frozen=True):
     """A module-level name read that somebody rebinds while the program runs."""
 
@@ -220,5 +227,6 @@ Fact: TypeAlias = (
     | CallsSeen
     | Late
     | Loaded
+    | Mutated
     | Recompiled
 )

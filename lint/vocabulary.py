@@ -33,6 +33,8 @@ HOOKS = words(
     register_module_full_backward_hook register_module_full_backward_pre_hook
     """
 )
+MUTATORS = words("add append appendleft clear extend insert pop popleft remove setdefault update")
+"""Methods that change a list, set, dict or deque."""
 OPAQUE = words(
     """
     torch._dynamo.decorators.leaf_function torch._dynamo.nonstrict_trace torch.compiler.allow_in_graph

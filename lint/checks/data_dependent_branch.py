@@ -29,6 +29,8 @@ WORDS = {
     "any": "`any()`",
     "all": "`all()`",
     "filter": "`filter()`",
+    "list": "comparing lists",
+    "dict": "comparing dicts",
 }
 
 
@@ -51,4 +53,6 @@ def _ids(fact: Branch, rule: Rule) -> tuple[str, ...]:
             return ("GB0033",)
         case "in" if isinstance(known(fact.value), Tensor):
             return ("GB0170", "GB0124")
+        case "list":
+            return ("GB6622",)
     return rule.gb

@@ -28,6 +28,7 @@ ON_INPUTS = frozenset(
         "as_strided_",
     )
 )
+PARTS = {"torch.Tensor.real", "torch.Tensor.imag"}
 CALLS = tuple(ON_INPUTS)
 
 
@@ -41,6 +42,8 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
                     yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0072",))
         case Store(symbol="torch.Tensor.data", receiver=Tensor(made_here=True, sure=sure)):
             yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0056",))
+        case Store(symbol=symbol, receiver=Tensor(sure=sure)) if symbol in PARTS:
+            yield Hit(rule.code, fact.span, _confidence(sure), gb=("GB0058",))
         case Store(symbol="torch.Tensor.data", receiver=Tensor() as receiver) if _differ(receiver, known(fact.value)):
             yield Hit(rule.code, fact.span, Confidence.LIKELY, gb=("GB0220",))
 

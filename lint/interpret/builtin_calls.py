@@ -33,7 +33,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import calls, conditions, objects
+from . import calls, conditions, objects, protocols
 from .frame import Frame
 
 NO_ARGUMENTS = Arguments()
@@ -100,8 +100,8 @@ def _len(frame: Frame, span: Span, arguments: Arguments) -> Value:
             return Const(len(text))
         case Host(kind="str", origin="tensor text"):
             frame.observe(Format(span, Tensor(), "fstring"))
-        case Instance():
-            return objects.call_method(frame, span, value, "__len__", Arguments())
+        case Instance() | ExternalObject():
+            return protocols.special(frame, span, value, "__len__") or Host("int", "length")
     return Host("int", "length")
 
 
@@ -129,7 +129,7 @@ def _enumerate(frame: Frame, span: Span, arguments: Arguments) -> Value:
     value = _first(arguments)
     if isinstance(value, Tuple_):
         return Tuple_(tuple(Tuple_((Const(i), item)) for i, item in enumerate(value.items)))
-    return Sequence(Tuple_((Host("int"), objects.iterate(frame, span, value))), "iterator")
+    return Sequence(Tuple_((Host("int"), protocols.iterate(frame, span, value))), "iterator")
 
 
 def _zip(frame: Frame, span: Span, arguments: Arguments) -> Value:
@@ -138,7 +138,7 @@ def _zip(frame: Frame, span: Span, arguments: Arguments) -> Value:
         return Tuple_(
             tuple(Tuple_(row) for row in zip(*(v.items for v in values if isinstance(v, Tuple_)), strict=False))
         )
-    return Sequence(Tuple_(tuple(objects.iterate(frame, span, value) for value in values)), "iterator")
+    return Sequence(Tuple_(tuple(protocols.iterate(frame, span, value) for value in values)), "iterator")
 
 
 def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
@@ -152,7 +152,7 @@ def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
             )
         if isinstance(value, ExternalObject):
             return value
-        return Sequence(objects.iterate(frame, span, value), kind)
+        return Sequence(protocols.iterate(frame, span, value), kind)
 
     return build
 
@@ -188,7 +188,7 @@ def _extreme(frame: Frame, span: Span, arguments: Arguments, find: Callable[[lis
     """`min`, `max`: of tensors, Dynamo makes it an operator."""
     values = [known(value) for value in arguments.positional]
     if len(values) == 1:
-        values = list(values[0].items) if isinstance(values[0], Tuple_) else [objects.iterate(frame, span, values[0])]
+        values = list(values[0].items) if isinstance(values[0], Tuple_) else [protocols.iterate(frame, span, values[0])]
     numbers = [value.value for value in values if isinstance(value, Const) and isinstance(value.value, (int, float))]
     if numbers and len(numbers) == len(values):
         if frame.following:
@@ -203,7 +203,7 @@ def _extreme(frame: Frame, span: Span, arguments: Arguments, find: Callable[[lis
 
 
 def _sum(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    value = objects.iterate(frame, span, _first(arguments))
+    value = protocols.iterate(frame, span, _first(arguments))
     return replace(value, made_here=True) if isinstance(value, Tensor) else value
 
 
@@ -211,7 +211,7 @@ def _quantifier(name: str) -> Callable[[Frame, Span, Arguments], Value]:
     """`any`, `all` test every element."""
 
     def test(frame: Frame, span: Span, arguments: Arguments) -> Value:
-        element = known(objects.iterate(frame, span, _first(arguments)))
+        element = known(protocols.iterate(frame, span, _first(arguments)))
         if isinstance(element, (Tensor, Scalar)):
             frame.observe(Branch(span, element, name))
         return Host("bool")
@@ -222,6 +222,7 @@ def _quantifier(name: str) -> Callable[[Frame, Span, Arguments], Value]:
 def _text(how: str) -> Callable[[Frame, Span, Arguments], Value]:
     def convert(frame: Frame, span: Span, arguments: Arguments) -> Value:
         frame.observe(Format(span, _first(arguments), how))
+        protocols.text(frame, span, _first(arguments), how)
         return Host("str")
 
     return convert
@@ -247,14 +248,14 @@ def _setattr(frame: Frame, span: Span, arguments: Arguments) -> Value:
 
 
 def _map(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    elements = [objects.iterate(frame, span, known(value)) for value in arguments.positional[1:]]
+    elements = [protocols.iterate(frame, span, known(value)) for value in arguments.positional[1:]]
     return Sequence(calls.call(frame, span, _first(arguments), Arguments(tuple(elements))), "iterator")
 
 
 def _filter(frame: Frame, span: Span, arguments: Arguments) -> Value:
     if len(arguments.positional) < 2:
         return UNKNOWN
-    element = objects.iterate(frame, span, known(arguments.positional[1]))
+    element = protocols.iterate(frame, span, known(arguments.positional[1]))
     kept = calls.call(frame, span, _first(arguments), Arguments((element,)))
     if isinstance(known(kept), Tensor):
         frame.observe(Branch(span, kept, "filter"))
@@ -263,19 +264,34 @@ def _filter(frame: Frame, span: Span, arguments: Arguments) -> Value:
 
 def _abs(frame: Frame, span: Span, arguments: Arguments) -> Value:
     value = _first(arguments)
+    if isinstance(value, (Instance, ExternalObject)):
+        return protocols.special(frame, span, value, "__abs__") or UNKNOWN
     return Host(value.kind) if isinstance(value, Const) else value
 
 
 def _sorted(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    return Sequence(objects.iterate(frame, span, _first(arguments)), "list")
+    return Sequence(protocols.iterate(frame, span, _first(arguments)), "list")
 
 
 def _next(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    return objects.iterate(frame, span, _first(arguments))
+    return protocols.advance(frame, span, _first(arguments))
 
 
-def _same(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    return _first(arguments)
+def _iter(frame: Frame, span: Span, arguments: Arguments) -> Value:
+    value = _first(arguments)
+    return value if frame.traced else protocols.iterator_over(value)
+
+
+def _hash(frame: Frame, span: Span, arguments: Arguments) -> Value:
+    protocols.special(frame, span, _first(arguments), "__hash__")
+    return Host("int")
+
+
+def _foreign(name: str) -> Callable[[Frame, Span, Arguments], Value]:
+    def make(frame: Frame, span: Span, arguments: Arguments) -> Value:
+        return ExternalObject(f"builtins.{name}")
+
+    return make
 
 
 def _host(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
@@ -316,7 +332,10 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "set": _container("set"),
     "frozenset": _container("frozenset"),
     "reversed": _container("list"),
-    "iter": _same,
+    "iter": _iter,
+    "bytearray": _foreign("bytearray"),
+    "memoryview": _foreign("memoryview"),
+    "object": _foreign("object"),
     "dict": _dict,
     "min": partial(_extreme, find=min),
     "max": partial(_extreme, find=max),
@@ -332,7 +351,7 @@ _BUILTINS: dict[str, Callable[[Frame, Span, Arguments], Value]] = {
     "callable": _host("bool"),
     "issubclass": _host("bool"),
     "id": _id,
-    "hash": _host("int"),
+    "hash": _hash,
     "ord": _host("int"),
     "chr": _host("str"),
     "map": _map,

@@ -16,6 +16,7 @@ from ..values import (
     Class,
     Const,
     External,
+    ExternalObject,
     Host,
     Instance,
     Mapping,
@@ -30,7 +31,7 @@ from ..values import (
     known,
     truth_of,
 )
-from . import expressions, objects
+from . import expressions, protocols
 from .frame import Frame
 
 ORIGIN_TRAINING = "training"
@@ -63,7 +64,9 @@ def truth(frame: Frame, node: Node, value: Value, construct: str, negated: bool 
         frame.tested = "tensor"
         return None
     if isinstance(value, Instance):
-        return objects.truth_of_instance(frame, node[1], value)
+        return protocols.truth(frame, node[1], value)
+    if isinstance(value, ExternalObject):
+        protocols.special(frame, node[1], value, "__bool__")
     if value == TYPE_CHECKING:
         return False
     frame.tested = "size" if isinstance(value, SizeInt) or value == SIZE_TEST else "host"

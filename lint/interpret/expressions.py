@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ..facts import Branch, Index, Loaded
+from ..facts import Branch, Index, Loaded, Mutated
 from ..guards import Kind
-from ..ir import Node
+from ..ir import Node, Span
 from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
@@ -16,9 +16,11 @@ from ..values import (
     UNKNOWN,
     Arguments,
     Const,
+    External,
     ExternalObject,
     Function,
     Host,
+    Instance,
     Mapping,
     Method,
     Scalar,
@@ -31,8 +33,8 @@ from ..values import (
     join_all,
     known,
 )
-from ..vocabulary import HANDLE
-from . import calls, conditions, modules, names, objects, operators
+from ..vocabulary import HANDLE, MUTATORS
+from . import calls, conditions, modules, names, objects, operators, protocols
 from .arithmetic import fold
 from .frame import Frame
 
@@ -71,6 +73,7 @@ def _name(frame: Frame, node: Node) -> Value:
     value = frame.lookup(node[2])
     if value is None:
         value = names.global_value(frame, node)
+        value = protocols.handed_in(value) if frame.traced else value
     if frame.traced and isinstance(value, (Tensor, Sequence, ExternalObject)) and _is_foreign(value):
         frame.observe(Loaded(node[1], value))
     return value
@@ -145,9 +148,23 @@ def arguments_of(frame: Frame, node: Node) -> Arguments:
 def _remember_mutation(frame: Frame, node: Node, callee: Value, arguments: Arguments) -> None:
     """`xs.append(v)` and its like change what a variable holds."""
     if isinstance(callee, Method) and node[2][0] == "attr":
+        if callee.name in MUTATORS and isinstance(callee.receiver, (Tuple_, Sequence, Mapping)):
+            mutate(frame, node[1], node[2][2], callee.receiver)
         changed = modules.extended(frame, callee.receiver, callee.name, arguments)
         if changed is not None:
             modules.hold(frame, node[2][2], changed)
+
+
+def mutate(frame: Frame, span: Span, holder: Node, value: Value) -> None:
+    """Report a change, inside an operator's function, of a container that it did not make."""
+    if not frame.settings.body_of:
+        return
+    root = holder
+    while root[0] in ("attr", "sub"):
+        root = root[2]
+    local = root[0] != "name" or (root[2] in frame.env and root is holder)
+    if not local:
+        frame.observe(Mutated(span, value))
 
 
 def _subscript(frame: Frame, node: Node) -> Value:
@@ -158,6 +175,8 @@ def subscript(frame: Frame, node: Node, access: str) -> Value:
     base = known(evaluate(frame, node[2]))
     index = evaluate(frame, node[3])
     frame.observe(Index(node[1], base, index, access))
+    if access == "write" and isinstance(base, (Instance, External, ExternalObject)):
+        return UNKNOWN
     return operators.item_of(frame, node[1], base, index)
 
 
@@ -170,8 +189,11 @@ def _unary(frame: Frame, node: Node) -> Value:
         outcome = conditions.test(frame, node[3], "not")
         return Host("bool") if outcome is None else Const(not outcome)
     value = known(evaluate(frame, node[3]))
-    if isinstance(value, Const):
-        return fold(node[2], value) or UNKNOWN
+    match value:
+        case Const():
+            return fold(node[2], value) or UNKNOWN
+        case Instance() | ExternalObject():
+            return protocols.special(frame, node[1], value, f"__{node[2]}__") or UNKNOWN
     return value
 
 
@@ -302,7 +324,7 @@ def _comprehension(frame: Frame, node: Node) -> Value:
         values = known(evaluate(inner, iterable))
         if isinstance(values, Tuple_):
             inner.guard(Kind.LENGTH, iterable[1], len(values.items))
-        statements.bind(inner, target, objects.iterate(frame, iterable[1], values))
+        statements.bind(inner, target, protocols.iterate(frame, iterable[1], values))
         inner.loops += 1
         for condition in tests:
             conditions.test(inner, condition, "comprehension")

@@ -72,7 +72,7 @@ def call(frame: Frame, span: Span, name: str, arguments: Arguments, discarded: b
     if name.startswith("math."):
         return results.math_result(name, arguments)
     if name.startswith("operator."):
-        return _operator(name, arguments)
+        return _operator(frame, name, arguments)
     if name in RESULT_OBJECTS:
         return ExternalObject(RESULT_OBJECTS[name])
     if name.rpartition(".")[2][:1].isupper() or name in frame.analysis.classes:
@@ -96,7 +96,7 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
         return Partial(arguments.positional[0], Arguments()) if arguments.positional else UNKNOWN
     if name in CALLERS and arguments.positional:
         rest = replace(arguments, positional=arguments.positional[1:], keywords=())
-        return calls.call(frame, span, known(arguments.positional[0]), rest)
+        return _body(frame, span, name, arguments.positional[0], rest)
     if name == "torch.nn.Parameter" or name == "torch.nn.Buffer":
         return join_tensor(arguments)
     if api.is_module_class(name):
@@ -144,8 +144,10 @@ def passed(frame: Frame, name: str, arguments: Arguments) -> set[str]:
 # numpy, math, operator
 
 
-def _operator(name: str, arguments: Arguments) -> Value:
+def _operator(frame: Frame, name: str, arguments: Arguments) -> Value:
     last = name.removeprefix("operator.").strip("_")
+    if last in ("attrgetter", "itemgetter", "methodcaller"):
+        return UNKNOWN if frame.traced else ExternalObject(name)
     if len(arguments.positional) == 2:
         last = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(last, last)
         return arithmetic.result_of(last, known(arguments.positional[0]), known(arguments.positional[1]))
@@ -182,8 +184,17 @@ def _cond(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     operands = arguments.get(3, "operands")
     inner = Arguments(operands.items) if isinstance(operands, Tuple_) else Arguments(more_positional=True)
     branches = [arguments.get(1, "true_fn"), arguments.get(2, "false_fn")]
-    results = [calls.call(frame, span, known(branch), inner) for branch in branches if branch is not None]
-    return join_all(results)
+    return join_all([_body(frame, span, name, branch, inner) for branch in branches if branch is not None])
+
+
+def _body(frame: Frame, span: Span, operator: str, function: Value, arguments: Arguments) -> Value:
+    """What a function gives that the operator traces into a graph of its own."""
+    settings = frame.settings
+    frame.settings = replace(settings, body_of=operator)
+    try:
+        return calls.call(frame, span, known(function), arguments)
+    finally:
+        frame.settings = settings
 
 
 def _where(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:

@@ -32,6 +32,8 @@ class Settings(Struct, frozen=True):
     dynamic: bool | None = None
     flags: frozenset[str] = frozenset()
     """Other config switches, as `name=value`."""
+    body_of: str = ""
+    """The operator whose function this is, traced apart from the rest: `torch.cond`, say."""
     reorderable: frozenset[str] = frozenset()
     """Logging functions that Dynamo moves behind the graph, or drops."""
 

@@ -39,6 +39,8 @@ from ..vocabulary import HANDLE, MODULE_CONVERSIONS
 from . import builtin_calls, calls, external, modules, objects, region, results
 from .frame import Frame
 
+PARAMETERS = {"parameters", "named_parameters", "buffers", "named_buffers"}
+
 
 def call_method(frame: Frame, span: Span, method: Method, arguments: Arguments, discarded: bool) -> Value:
     receiver = method.receiver
@@ -145,6 +147,8 @@ def _object_method(
             return NONE
         if name in MODULE_CONVERSIONS:
             return receiver
+        if name in PARAMETERS:
+            return _parameters(name)
     if name == "is_set":
         return Host("bool")
     if receiver.cls.startswith("torch.distributions"):
@@ -168,6 +172,8 @@ def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, a
         return NONE
     if name in MODULE_CONVERSIONS:
         return receiver
+    if name in PARAMETERS and objects.is_module(frame.analysis, receiver.symbol):
+        return _parameters(name)
     if name in ("children", "modules"):
         return Sequence(modules.children(frame, receiver), "generator")
     if name in ("named_children", "named_modules"):
@@ -178,6 +184,12 @@ def _inherited_method(frame: Frame, span: Span, receiver: Instance, name: str, a
     for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
         frame.observe(Call(span, f"{base}.{name}", arguments, receiver))
     return UNKNOWN
+
+
+def _parameters(name: str) -> Value:
+    """A module's parameters or buffers, made one by one."""
+    element: Value = Tensor(dtype="float" if "parameters" in name else None)
+    return Sequence(Tuple_((Host("str"), element)) if name.startswith("named_") else element, "generator")
 
 
 def _class_method(frame: Frame, span: Span, receiver: Class, name: str, arguments: Arguments) -> Value:

@@ -38,7 +38,6 @@ from ..values import (
     Tensor,
     Tuple_,
     Value,
-    element_of,
     join,
     join_all,
     known,
@@ -429,22 +428,3 @@ def call_method(frame: Frame, span: Span, receiver: Instance, name: str, argumen
     if method is None:
         return UNKNOWN
     return calls.call(frame, span, _bind(frame, span, receiver, method), arguments)
-
-
-def truth_of_instance(frame: Frame, span: Span, receiver: Instance) -> bool | None:
-    for name in ("__bool__", "__len__"):
-        if find_method(frame.analysis, receiver.symbol, name) is not None:
-            value = call_method(frame, span, receiver, name, Arguments())
-            return bool(value.value) if isinstance(value, Const) else None
-    return None if resolution(frame.analysis, receiver.symbol)[1] else True
-
-
-def iterate(frame: Frame, span: Span, value: Value) -> Value:
-    """One element of `value`, running a first-party `__iter__` or `__getitem__` where there is one."""
-    if isinstance(value, Instance):
-        for name in ("__iter__", "__getitem__"):
-            if find_method(frame.analysis, value.symbol, name) is not None:
-                arguments = Arguments() if name == "__iter__" else Arguments((Host("int"),))
-                return element_of(known(call_method(frame, span, value, name, arguments)))
-        return element_of(modules.as_external(frame, value) or UNKNOWN)
-    return element_of(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..facts import Branch, Call, Compared, Format
+from ..facts import Branch, Compared, Format
 from ..guards import Kind
 from ..ir import Span
 from ..values import (
@@ -28,7 +28,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import conditions, modules, objects
+from . import conditions, modules, objects, protocols
 from .arithmetic import fold, result_of
 from .frame import Frame
 
@@ -65,6 +65,8 @@ def item_of(frame: Frame, span: Span, base: Value, index: Value) -> Value:
             return objects.call_method(frame, span, base, "__getitem__", Arguments((index,)))
         case Instance() if (container := modules.as_external(frame, base)) is not None:
             return item_of(frame, span, container, index)
+        case ExternalObject():
+            return protocols.special(frame, span, base, "__getitem__", index) or UNKNOWN
         case Host(kind="str") | Const(value=str()):
             return Host("str")
     return UNKNOWN
@@ -114,7 +116,7 @@ def binary(frame: Frame, span: Span, operator: str, left: Value, right: Value) -
     if operator == "mod" and isinstance(left, (Const, Host)) and left.kind == "str":
         for part in index_parts(right):
             frame.observe(Format(span, part, "percent"))
-    return result_of(operator, left, right)
+    return protocols.operate(frame, span, operator, left, right) or result_of(operator, left, right)
 
 
 def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) -> Value:
@@ -130,6 +132,9 @@ def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
             frame.guard(Kind.VALUE, span, (left.value, right.value))
         return fold(operator, left, right) or Host("bool")
     frame.observe(Compared(span, operator, left, right))
+    if (answer := protocols.special(frame, span, left, protocols.COMPARISONS[operator], right)) is not None:
+        return answer
+    _compare_items(frame, span, left, right)
     if isinstance(left, External) and isinstance(right, External):
         return Const((left == right) == (operator == "==")) if operator in ("==", "!=") else Host("bool")
     if isinstance(left, Scalar) or isinstance(right, Scalar):
@@ -137,6 +142,21 @@ def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
     if isinstance(left, SizeInt) or isinstance(right, SizeInt) or _counts(left) or _counts(right):
         return conditions.SIZE_TEST
     return Host("bool")
+
+
+def _compare_items(frame: Frame, span: Span, left: Value, right: Value) -> None:
+    """Lists and dicts are compared item by item, which needs the truth of each comparison of tensors."""
+    match left, right:
+        case (Tuple_(items=ours), Tuple_(items=theirs)) if len(ours) == len(theirs):
+            construct, pairs = "list", [*zip(ours, theirs, strict=True)]
+        case (Mapping(items=ours), Mapping(items=theirs)) if len(ours) == len(theirs):
+            construct, pairs = "dict", [(a, b) for (_, a), (_, b) in zip(ours, theirs, strict=True)]
+        case _:
+            return
+    for pair in pairs:
+        if all(isinstance(known(side), Tensor) for side in pair):
+            frame.observe(Branch(span, pair[0], construct))
+            return
 
 
 def _counts(value: Value) -> bool:
@@ -149,8 +169,8 @@ def _membership(frame: Frame, span: Span, item: Value, container: Value, positiv
     if isinstance(container, Tensor):
         frame.observe(Branch(span, container, "in"))
         return Host("bool")
-    if isinstance(container, External):
-        frame.observe(Call(span, f"{container.name}.__contains__", Arguments((item,))))
+    if isinstance(container, (External, ExternalObject, Instance)):
+        protocols.special(frame, span, container, "__contains__", item)
     parts = container.items if isinstance(container, Tuple_) else (element_of(container),)
     if isinstance(item, Tensor) and any(isinstance(part, Tensor) for part in parts):
         frame.observe(Branch(span, item, "in"))

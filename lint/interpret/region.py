@@ -24,7 +24,7 @@ from ..values import (
     kind_of,
     known,
 )
-from . import calls
+from . import calls, protocols
 from .analysis import Following, SeenCall
 from .frame import Frame
 
@@ -167,8 +167,8 @@ def _handed_in(value: Value) -> Value:
         case Tensor():
             return replace(value, made_here=False, random=False, literal=False)
         case Sequence(element=Tensor() as element):
-            return replace(value, element=_handed_in(element))
-    return value
+            return protocols.handed_in(replace(value, element=_handed_in(element)))
+    return protocols.handed_in(value)
 
 
 def _repeated(frame: Frame) -> bool:

@@ -26,7 +26,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, decorators, expressions, names, objects, operators, stores
+from . import calls, conditions, decorators, expressions, names, operators, protocols, stores
 from .frame import Frame
 
 UNROLL = 16
@@ -100,7 +100,7 @@ def _spread(frame: Frame, target: Node, value: Value) -> None:
         for item, part in zip(targets, value.items, strict=False):
             bind(frame, item, part)
         return
-    part = objects.iterate(frame, target[1], value)
+    part = protocols.iterate(frame, target[1], value)
     for item in targets:
         bind(frame, item, part)
 
@@ -186,7 +186,7 @@ def _for(frame: Frame, node: Node) -> None:
         frame.written = outer
         run(frame, node[5])
         return
-    _loop(frame, node[4], lambda: bind(frame, node[2], objects.iterate(frame, node[3][1], known(iterable))))
+    _loop(frame, node[4], lambda: bind(frame, node[2], protocols.iterate(frame, node[3][1], known(iterable))))
     run(frame, node[5])
 
 

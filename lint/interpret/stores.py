@@ -9,14 +9,18 @@ from ..values import (
     Class,
     Compiled,
     Const,
+    External,
     ExternalObject,
     Instance,
+    Mapping,
     ModuleRef,
+    Sequence,
+    Tuple_,
     Value,
     join,
     known,
 )
-from . import expressions, modules, objects
+from . import expressions, modules, objects, protocols
 from .frame import Frame
 
 
@@ -86,6 +90,11 @@ def _counts(before: Value, after: Value) -> bool:
 def store_item(frame: Frame, target: Node, value: Value) -> None:
     expressions.subscript(frame, target, "write")
     base = target[2]
+    holder = known(expressions.peek(frame, base))
+    if isinstance(holder, (Instance, External, ExternalObject)):
+        protocols.special(frame, target[1], holder, "__setitem__", expressions.peek(frame, target[3]), value)
+    if isinstance(holder, (Tuple_, Sequence, Mapping)):
+        expressions.mutate(frame, target[1], base, holder)
     if base[0] not in ("name", "attr"):
         return
     held = frame.lookup(base[2]) if base[0] == "name" else expressions.peek(frame, base)
