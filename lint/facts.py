@@ -13,7 +13,7 @@ from msgspec import Struct
 from .guards import Kind
 from .ir import Span
 from .symbols import FunctionSymbol, Module
-from .values import Arguments, Compiled, Value
+from .values import Arguments, Compiled, Opaque, Value
 
 
 class Branch(Struct, frozen=True):
@@ -113,6 +113,15 @@ class DisabledCall(Struct, frozen=True):
     span: Span
     name: str
     recursive: bool
+
+
+class OpaqueCall(Struct, frozen=True):
+    """A call of a function that goes into the graph untraced, and what it gives."""
+
+    span: Span
+    function: Opaque
+    arguments: Arguments
+    result: Value
 
 
 class UserCall(Struct, frozen=True):
@@ -218,6 +227,7 @@ Fact: TypeAlias = (
     | GlobalRead
     | Enter
     | DisabledCall
+    | OpaqueCall
     | UserCall
     | Definition
     | Return

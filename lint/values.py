@@ -190,9 +190,11 @@ class Disabled(Struct, frozen=True):
 
 
 class Opaque(Struct, frozen=True):
-    """A function that Dynamo puts into the graph, or calls, without looking inside; it gives a tensor."""
+    """A function that Dynamo puts into the graph, or calls, without looking inside."""
 
     target: Value
+    by: str = ""
+    """The decorator that made it so."""
 
 
 class Choice(Struct, frozen=True):
@@ -257,6 +259,8 @@ SIZE = SizeInt()
 SIZES = Sequence(SIZE, "size")
 IDENTITY = "identity"
 """The origin of an id that only the running program can know."""
+POINTER = "pointer"
+"""The origin of a tensor's address, of which tracing knows only whether it is the same tensor's."""
 MODULE_CONTAINERS = {"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"}
 CHOOSABLE = (Instance, ExternalObject, External, Class, Function, Bound, Partial, Opaque)
 CHOICES = 8

@@ -1,4 +1,4 @@
-"""`out=` of another shape than the result: eager code resizes it, Dynamo does not."""
+"""`out=` of another shape than the result, which eager code resizes, or with gaps in memory: Dynamo takes neither."""
 
 from __future__ import annotations
 
@@ -16,16 +16,23 @@ from ..values import Tensor, Tuple_, Value, known
 FACTS = (Call,)
 CALLS = ("torch.",)
 
+SCATTERED = {"transposed", "strided", "channels_last", "channels_last_3d"}
+
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     if not isinstance(fact, Call) or (out := fact.arguments.keyword("out")) is None:
         return
+    several = isinstance(out, Tuple_)
+    parts = out.items if isinstance(out, Tuple_) else (out,)
+    if any(isinstance(part, Tensor) and part.order in SCATTERED for part in parts):
+        message = "`{source}` is given an `out=` that is not contiguous in memory"
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN, message, ("GB0241" if several else "GB0242",))
+        return
     expected = sizes_of(fact.symbol, fact.arguments)
     if expected is None or None in expected or not _same_shape(fact):
         return
-    parts, gb = (out.items, "GB0240") if isinstance(out, Tuple_) else ((out,), "GB0247")
     if any(_differs(part, expected) for part in parts):
-        yield Hit(rule.code, fact.span, Confidence.LIKELY, gb=(gb,))
+        yield Hit(rule.code, fact.span, Confidence.LIKELY, gb=("GB0240" if several else "GB0247",))
 
 
 def _same_shape(fact: Call) -> bool:

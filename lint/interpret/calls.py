@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..emission import Emission, Site
-from ..facts import DisabledCall, UserCall
+from ..facts import DisabledCall, OpaqueCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
 from ..project import STUB
 from ..symbols import FunctionSymbol
@@ -68,7 +68,7 @@ def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarde
         case Disabled():
             return _call_disabled(frame, span, callee, arguments)
         case Opaque():
-            return Tensor()
+            return _call_opaque(frame, span, callee, arguments)
         case Maybe(value=value):
             return call(frame, span, value, arguments)
         case Choice(options=options):
@@ -333,6 +333,17 @@ def _call_disabled(frame: Frame, span: Span, callee: Disabled, arguments: Argume
     if not callee.recursive:
         return _call_shallow(outside, frame, span, callee, arguments)
     return call(outside, span, callee.target, arguments)
+
+
+def _call_opaque(frame: Frame, span: Span, callee: Opaque, arguments: Arguments) -> Value:
+    """A function that goes into the graph as it is: what it gives is a tensor where its body does not tell."""
+    outside = Frame(
+        frame.analysis, frame.module, frame.function, frame.settings, traced=False, caller=frame, scope=frame
+    )
+    value = call(outside, span, callee.target, arguments)
+    value = Tensor() if value == UNKNOWN else value
+    frame.observe(OpaqueCall(span, callee, arguments, value))
+    return value
 
 
 def _call_shallow(outside: Frame, frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:

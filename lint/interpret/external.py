@@ -106,7 +106,7 @@ def _torch(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     if name in OPAQUE and arguments.positional and isinstance(known(arguments.positional[0]), Const):
         return Partial(External(name), arguments)  # `custom_op("library::name", …)`, to be applied to the function
     if name in OPAQUE:
-        return Opaque(arguments.positional[0]) if arguments.positional else External(name)
+        return Opaque(arguments.positional[0], name) if arguments.positional else External(name)
     guard_fixed(frame, span, name, arguments)
     kind = api.kind_given(name, passed(frame, name, arguments))
     return results.result_of_kind(frame, name, kind, arguments, None)
@@ -314,7 +314,7 @@ def decorate(decorator: Value, value: Value) -> Value | None:
         case External(name="contextlib.contextmanager"):
             return value
         case External(name=name) | ExternalObject(cls=name) | Partial(function=External(name=name)):
-            return Opaque(value) if name in OPAQUE else value
+            return Opaque(value, name) if name in OPAQUE else value
         case Opaque() | Class() | Instance() | Bound() | Function() | Compiled() | Mapping():
             return None
     return value if not isinstance(decorator, (Partial,)) else None

@@ -9,6 +9,7 @@ from ..guards import Kind
 from ..ir import Span
 from ..values import (
     NONE,
+    POINTER,
     SIZE,
     UNKNOWN,
     Arguments,
@@ -80,6 +81,8 @@ def _tensor_method(
             return ExternalObject(HANDLE)
         case "size" | "stride" | "numel" | "nelement" | "element_size":
             return _size_method(receiver, name, arguments, frame.following)
+        case "data_ptr":
+            return Host("int", POINTER)
         case "dim" | "ndimension":
             return Host("int") if receiver.sizes is None else Const(len(receiver.sizes))
         case "numpy":

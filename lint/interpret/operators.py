@@ -10,6 +10,7 @@ from ..ir import Span
 from ..values import (
     MODULE_CONTAINERS,
     NONE,
+    SIZE,
     UNKNOWN,
     Arguments,
     Const,
@@ -83,7 +84,14 @@ def _tensor_item(base: Tensor, index: Value) -> Value:
     """`x[index]`: the rank is kept only through plain integer and slice indices."""
     mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in index_parts(index))
     sizes = _sizes_after(base.sizes, index_parts(index))
-    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True, order=None)
+    order = "strided" if _leaves_gaps(index_parts(index)) else None
+    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True, order=order)
+
+
+def _leaves_gaps(parts: tuple[Value, ...]) -> bool:
+    """`x[:, 0]`: one column out of several rows."""
+    whole = Sequence(SIZE, "slice")
+    return len(parts) == 2 and parts[0] == whole and isinstance(parts[1], (Const, Host)) and parts[1].kind == "int"
 
 
 def index_parts(index: Value) -> tuple[Value, ...]:
