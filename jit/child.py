@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from .events import End, Event, Remark
 from .measured import remark
 from .supervise import Request, supervise
-from .targets import Job, TargetError
+from .targets import Job, Program, Script, TargetError, package_of
 from .wire import encode
 from .worker import unavailable
 
@@ -42,6 +42,8 @@ WARM = (
     "torch.fx.experimental.validator",
 )
 """What a first compilation imports: here once, rather than in every child."""
+
+FORKED = "processes that it forked compile too, which is not observed here; `fullgraph run` observes all of a program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,17 @@ def _become_program(request: Request, output: int, errors: int) -> None:
 
 
 def _writer(file: Path, own: int) -> Callable[[Event], None]:
+    told = set[int]()
+
     def emit(event: Event) -> None:
+        if (pid := os.getpid()) != own:
+            if pid in told:
+                return
+            told.add(pid)
+            event = Remark(FORKED)
         # Opened anew for each event: the program may close every descriptor it finds.
-        if os.getpid() == own:
-            with file.open("a") as stream:
-                stream.write(encode(event) + "\n")
+        with file.open("a") as stream:
+            stream.write(encode(event) + "\n")
 
     return emit
 
@@ -155,11 +163,11 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
             if calls.stopped:
                 emit(Remark(f"stopped after {calls.limit} calls of compiled functions, as --max-calls says"))
                 return None
-            return _ending(error, paths)
+            return _ending(error, paths, job.target.program)
     return None
 
 
-def _ending(error: BaseException, paths: Paths) -> str | None:
+def _ending(error: BaseException, paths: Paths, program: Program) -> str | None:
     """What the error means for the program; what Python would print about it is printed."""
     if isinstance(error, SystemExit):
         if error.code in (None, 0):
@@ -167,7 +175,15 @@ def _ending(error: BaseException, paths: Paths) -> str | None:
         return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {error.code}"
     with contextlib.suppress(Exception):  # the program may have closed its stderr, or put something else there
         traceback.print_exception(error)
-    return _described(error, paths)
+    return _described(error, paths) + _help(error, program)
+
+
+def _help(error: BaseException, program: Program) -> str:
+    match error, program:
+        case ImportError(), Script(path=path) if "no known parent package" in str(error):
+            root, name = package_of(path)
+            return f"; run it as what it is, a module: -m {name}" + ("" if root == Path.cwd() else f" in {root}")
+    return ""
 
 
 def _described(error: BaseException, paths: Paths) -> str:

@@ -15,7 +15,7 @@ import torch
 
 from .infer import configuration, required
 from .inputs import build, parse_all
-from .targets import Object, TargetError
+from .targets import Object, TargetError, package_of
 
 Tell = Callable[[str], None]
 """Takes a remark for the user."""
@@ -23,14 +23,11 @@ Tell = Callable[[str], None]
 
 def load(path: Path) -> ModuleType:
     """Import a file, as part of its package if it lies in one."""
-    root, names = path.parent, [path.stem]
-    while (root / "__init__.py").is_file():
-        names.insert(0, root.name)
-        root = root.parent
+    root, dotted = package_of(path)
     sys.path.insert(0, str(root))
     sys.path.append(str(Path.cwd()))
-    if len(names) > 1:
-        return importlib.import_module(".".join(names[:-1] if names[-1] == "__init__" else names))
+    if "." in dotted:
+        return importlib.import_module(dotted.removesuffix(".__init__"))
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

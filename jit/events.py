@@ -299,6 +299,8 @@ class Result:
     states: tuple[str, ...]
     frames: tuple[str, ...]
     """Ids, without the recompile number, of the frames that were traced meanwhile."""
+    hooks: int = 0
+    """How often hooks had run until its end that were registered after the first call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,13 @@ EAGER, COMPILED = "force_eager", "fail_on_recompile"
 """Torch's stances. In the second one an error, which names it, says that guards have failed."""
 UNCHANGEABLE = (Kind.HOOKS, Kind.CLASSES, Kind.GUARDS)
 """Only the program itself knows how to change these."""
+HOOKS = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
+HOOKED = (
+    *((torch.nn.Module, f"register_{name}") for name in HOOKS),
+    *((torch.nn.modules.module, f"register_module_{name}") for name in HOOKS),
+)
+"""What registers hooks, of a module and of all."""
+NOTHING = contextlib.nullcontext()
 Change = Callable[[], object]
 
 
@@ -80,6 +87,8 @@ class Watcher:
         self._last: dict[str, Call] = {}
         self._entries: dict[str, str] = {}
         """Which entry came to a frame."""
+        self._hooks: list[None] = []
+        """One for each run of a hook that is counted."""
 
     def emit(self, event: Event) -> None:
         if isinstance(event, Traced):
@@ -97,7 +106,7 @@ class Watcher:
 
         context.__call__ = compiled
         try:
-            with torch.compiler.set_stance(EAGER) if self._watch.eager else contextlib.nullcontext():
+            with self._counting_hooks(), torch.compiler.set_stance(EAGER) if self._watch.eager else NOTHING:
                 yield
         finally:
             context.__call__ = original
@@ -120,6 +129,28 @@ class Watcher:
         run._torchdynamo_wrapper_id = id(run)  # type: ignore[attr-defined]
         return run
 
+    @contextlib.contextmanager
+    def _counting_hooks(self) -> Iterator[None]:
+        """Hooks that the program registers after its first call count how often they run, if it matters."""
+        with contextlib.ExitStack() as stack:
+            for owner, name in HOOKED if any(source.kind is Kind.HOOKS for source in self._watch.sources) else ():
+                original = getattr(owner, name)
+                stack.callback(setattr, owner, name, original)
+                setattr(owner, name, self._registering(original))
+            yield
+
+    def _registering(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(original)
+
+        @wraps(original)
+        def register(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            if self._recorded:
+                bound.arguments["hook"] = _counted(bound.arguments["hook"], self._hooks)
+            return original(*bound.args, **bound.kwargs)
+
+        return register
+
     def _recording(self, entry: str, call: Call) -> Any:
         arguments = digest((call.args, call.kwargs))
         args, kwargs = pytree.tree_map_only(torch.Tensor, _copy, (call.args, call.kwargs))
@@ -129,7 +160,7 @@ class Watcher:
         value = call.compiled(*call.args, **call.kwargs)
         frames = tuple(sorted(self._traced))
         self._entries.update(dict.fromkeys(frames, entry))
-        self._emit(Result(entry, arguments, digest(value), states, frames))
+        self._emit(Result(entry, arguments, digest(value), states, frames, len(self._hooks)))
         return value
 
     def probe(self) -> None:
@@ -139,6 +170,15 @@ class Watcher:
                 continue
             for entry, call in self._last.items():
                 self._emit(Probed(number, entry, *_probed(source, call)))
+
+
+def _counted(hook: Callable[..., Any], runs: list[None]) -> Callable[..., Any]:
+    @wraps(hook)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        runs.append(None)
+        return hook(*args, **kwargs)
+
+    return run
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -76,7 +76,7 @@ def observation(target: str, written: Sequence[Event]) -> Observation:
         lowered=latest(event for event in events if isinstance(event, Lowered)),
         stages=tuple(event for event in events if isinstance(event, Stage)),
         calls=tuple(calls.values()),
-        remarks=tuple(event.text for event in events if isinstance(event, Remark)),
+        remarks=tuple(dict.fromkeys(event.text for event in events if isinstance(event, Remark))),
     )
 
 

@@ -168,6 +168,8 @@ def _seen(source: Source, number: int, frames: set[str] | None, entry: str, runs
             return Verdict.REFUTED, f"compiled again when the {what} had changed, at call {count}"
         if changed == {number} and alike and not compiled.value.same(eager.value):
             return Verdict.CONFIRMED, f"call {count} gave the old result although the {what} had changed"
+        if source.kind is Kind.HOOKS and compiled.hooks != eager.hooks:
+            return Verdict.CONFIRMED, f"eagerly a hook ran that compiled code leaves out, seen at call {count}"
         if source.kind is Kind.HOOKS and runs.compiled.printed != runs.eager.printed:
             return Verdict.CONFIRMED, f"call {count} used old code although the {what} had changed, and output differs"
     return None

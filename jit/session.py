@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -13,12 +14,12 @@ from msgspec import structs
 
 from fullgraph.lint import engine
 from fullgraph.lint.config import EntryPoint
-from fullgraph.lint.findings import Finding, Verdict
+from fullgraph.lint.findings import CheckReport, Finding, Verdict
 from fullgraph.lint.request import CheckRequest
 from fullgraph.lint.target import resolve
 
 from .environment import early
-from .events import Observation, Status
+from .events import CallSite, Frame, Observation, Status, Traced
 from .isolate import Pool
 from .merge import merged
 from .plan import Plan
@@ -29,6 +30,7 @@ from .verify import TargetReport, files, judge, read_source
 
 Watch: TypeAlias = Callable[[Iterator[Observation], int], Iterable[Observation]]
 """Hands on the observations as they come, of which there will be so many."""
+SHARED = "--input goes to every target; in [tool.fullgraph.targets] each can have inputs of its own"
 LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
@@ -52,7 +54,7 @@ def reports(
 
 
 def _reports(pool: Pool, jobs: Sequence[Job], request: CheckRequest, watch: Watch, compare: bool) -> list[TargetReport]:
-    seen = list(watch(pool.observe(jobs), len(jobs)))
+    seen = list(watch(_advised(jobs, pool.observe(jobs)), len(jobs)))
     judged = list(with_findings([job.target for job in jobs], seen, request))
     again = [
         (index, _other_mode(job))
@@ -65,6 +67,14 @@ def _reports(pool: Pool, jobs: Sequence[Job], request: CheckRequest, watch: Watc
     for (index, job), other in zip(again, others, strict=False):
         seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
     return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)), compare)
+
+
+def _advised(jobs: Sequence[Job], seen: Iterable[Observation]) -> Iterator[Observation]:
+    """What failed with inputs that all others got too may have been given the wrong ones."""
+    shared = len(jobs) > 1 and len({job.settings.inputs for job in jobs}) == 1 and jobs[0].settings.inputs
+    for item in seen:
+        astray = shared and item.status is Status.FAILED and re.search(r"Error\b|--input", item.detail or "")
+        yield replace(item, remarks=(*item.remarks, SHARED)) if astray else item
 
 
 def _job(plan: Plan, request: CheckRequest) -> Job:
@@ -113,19 +123,29 @@ def with_findings(
         return
     touched = [files(item) | _own(target.path) for target, item in zip(targets, seen, strict=False)]
     names = frozenset[str]().union(*touched)
-    entries = [entry for target, item in zip(targets, seen, strict=False) for entry in _entry(target, item)]
     version = ".".join(seen[0].torch.split(".")[:2])
-    findings = engine.check(
-        replace(
-            request,
-            files=tuple(sorted(Path(name).absolute() for name in names)),
-            config=replace(request.config, entry=(*request.config.entry, *entries)),
-            torch=resolve(version, request.config.root).torch,
-        )
-    ).findings
-    placed = [_placed(finding) for finding in findings]
+    request = replace(
+        request,
+        files=tuple(sorted(Path(name).absolute() for name in names)),
+        torch=resolve(version, request.config.root).torch,
+    )
+    called = [item for target, seen_of in zip(targets, seen, strict=False) for item in _called(target, seen_of)]
+    report = _checked(request, called)
+    known = {_shown(entry.path) for entry in report.entries if entry.how != "assumed"}
+    if unknown := [item for seen_of in seen for item in _begun(seen_of) if item.path not in known]:
+        report = _checked(request, [*called, *unknown])
+    placed = [_placed(finding) for finding in report.findings]
     for item, own in zip(seen, touched, strict=True):
-        yield judge(item, (finding for finding in placed if finding.span.path in own), read_source)
+        gone = (f"{name} is gone, and with it what would have been found there" for name in own if not _exists(name))
+        seen_of = replace(item, remarks=(*item.remarks, *sorted(gone)))
+        yield judge(seen_of, (finding for finding in placed if finding.span.path in own), read_source)
+
+
+def _checked(request: CheckRequest, begun: Iterable[Traced]) -> CheckReport:
+    """With these functions as entries, besides those that the code or the settings name."""
+    config = request.config
+    entries = (EntryPoint(Path(item.path).absolute(), item.function) for item in begun)
+    return engine.check(replace(request, config=replace(config, entry=(*config.entry, *dict.fromkeys(entries)))))
 
 
 def _placed(finding: Finding) -> Finding:
@@ -139,12 +159,32 @@ def _shown(path: str) -> str:
     return Path(os.path.abspath(path)).as_posix() if path.startswith("../") else path  # noqa: PTH100
 
 
-def _entry(target: Target, seen: Observation) -> tuple[EntryPoint, ...]:
-    """What was called: the outermost first-party function that was traced."""
-    if not isinstance(target.program, Object):
-        return ()
-    named = (item for item in seen.traced if all(part.isidentifier() for part in item.function.split(".")))
-    return tuple(EntryPoint(Path(item.path).absolute(), item.function) for item in islice(named, 1))
+def _called(target: Target, seen: Observation) -> Iterator[Traced]:
+    """What was called of a target that is an object: the outermost first-party function that was traced."""
+    if isinstance(target.program, Object):
+        yield from islice(filter(_named, seen.traced), 1)
+
+
+def _begun(seen: Observation) -> list[Traced]:
+    """What the program compiled: the outermost function of each frame, unless it was called by one that was traced."""
+    named = [item for item in seen.traced if _named(item)]
+    first = {item.frame: item for item in reversed(named)}
+    traced = set(map(_function, named))
+    called = {_function(item) for item in named if item is not first[item.frame]}
+    called |= {_function(item) for item in seen.frames if traced & set(map(_function, item.stack))}
+    return [item for item in first.values() if _function(item) not in called]
+
+
+def _function(item: Traced | Frame | CallSite) -> tuple[str, str]:
+    return item.path, item.function
+
+
+def _named(item: Traced) -> bool:
+    return all(part.isidentifier() for part in item.function.split(".")) and _exists(item.path)
+
+
+def _exists(path: str) -> bool:
+    return Path(path).is_file()
 
 
 def _own(path: Path) -> frozenset[str]:

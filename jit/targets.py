@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -166,6 +167,15 @@ def parse_module(name: str, arguments: tuple[str, ...] = (), base: Path | None =
     return Target(f"-m {name}", Module(located(name, base or Path.cwd(), run=True), name, arguments))
 
 
+def package_of(path: Path) -> tuple[Path, str]:
+    """The folder that a file of Python's is imported from, and its dotted name there: with its packages, if any."""
+    root, names = path.parent, [path.stem]
+    while (root / "__init__.py").is_file():
+        names.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(names)
+
+
 def is_test_file(path: Path) -> bool:
     """By the names that pytest collects."""
     return path.suffix == ".py" and (path.name.startswith("test_") or path.stem.endswith("_test"))
@@ -174,6 +184,10 @@ def is_test_file(path: Path) -> bool:
 def _existing(path: Path, name: str) -> Path:
     if not path.is_file():
         raise TargetError(f"there is no file {name}")
+    if path.suffix == ".ipynb":
+        raise TargetError(
+            f"{name} is a notebook; make a script of it: jupyter nbconvert --to script {shlex.quote(name)}"
+        )
     return path
 
 

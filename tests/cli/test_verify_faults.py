@@ -71,6 +71,7 @@ PROGRAMS = {
         None,
     ),
     "resets": (BREAKS + "torch._dynamo.reset()\nf(torch.ones(3))", "ok", None),
+    "cleans_up": (QUIET + "import os\nos.remove(__file__)", "ok", None),
     "logs": ("import logging, torch\ntorch._logging.set_logs(all=50)\nlogging.shutdown()\n" + BREAKS, "ok", None),
 }
 
@@ -123,6 +124,15 @@ def test_text_that_is_not_utf8_is_a_syntax_error(outcomes: dict[str, Any]) -> No
 def test_the_target_after_them_is_unharmed(outcomes: dict[str, Any]) -> None:
     good = outcomes["good.py"]
     assert (good["status"], good["breaks"], [frame["graphs"] for frame in good["frames"]]) == ("ok", [], [1])
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_remarks_say_what_could_not_be_seen(outcomes: dict[str, Any]) -> None:
+    assert outcomes["cleans_up.py"]["remarks"] == ["cleans_up.py is gone, and with it what would have been found there"]
+    assert [text.partition(",")[0] for text in outcomes["forks.py"]["remarks"]] == [
+        "processes that it forked compile too"
+    ]
 
 
 @pytest.mark.torch
@@ -191,6 +201,7 @@ def test_control_c_reports_what_is_known_and_leaves_nothing_behind(tmp_path: Pat
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "m.ipynb").write_text("{}")
     return tmp_path
 
 
@@ -214,6 +225,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["m.py::f", "--input", "no.py::f"], "there is no file no.py"),
         (["m.py::f", "--input", "x="], "--input 'x=', column 3: expected a tensor"),
         (["m.py", "--vary", "batch"], "--vary is for PATH::QUALNAME; m.py is a script"),
+        (["m.ipynb"], "m.ipynb is a notebook; make a script of it: jupyter nbconvert --to script m.ipynb"),
         (["no.py"], "there is no file no.py"),
         (["no.py::f"], "there is no file no.py"),
         (["."], ". is a folder; name a script, or PATH::QUALNAME"),

@@ -132,6 +132,7 @@ CONFIG = """\
 train = { target = "train.py", arguments = ["--steps", "3"] }
 module = { target = "-m pkg.train", arguments = ["--steps", "3"] }
 early = "early.py"
+relative = "pkg/relative.py"
 test = "tests/test_nets.py::test_item[2]"
 wrong = "tests/test_nets.py::TestNet::test_wrong"
 skipped = "tests/test_nets.py::test_skipped"
@@ -168,6 +169,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "early.py": EARLY,
         "pkg/__init__.py": "",
         "pkg/train.py": module,
+        "pkg/relative.py": "from .nets import Plain\n",
         "pkg/nets.py": NETS,
         "tests/test_nets.py": TESTS,
         "fullgraph.toml": CONFIG,
@@ -214,6 +216,11 @@ def test_what_runs_to_its_end(configured: dict[str, Any], name: str) -> None:
         (
             "init-wrong",
             "Plain: --init does not fit: got an unexpected keyword argument 'width'; it takes (dim, depth=1)",
+        ),
+        (
+            "relative",
+            "ImportError: attempted relative import with no known parent package (pkg/relative.py:1); "
+            "run it as what it is, a module: -m pkg.relative",
         ),
         ("not-called", "plain() returned a module: write plain() to verify what it returns"),
     ],
@@ -358,6 +365,35 @@ def test_findings_outside_the_working_directory_are_judged_too(tmp_path: Path) -
     assert target["unpredicted"] == []
 
 
+def test_what_a_script_compiles_of_a_library_is_judged_too(tmp_path: Path) -> None:
+    """No code says which function that is: the run does."""
+    library = tmp_path / "site-packages/nets.py"
+    library.parent.mkdir()
+    library.write_text(LIBRARY)
+    (tmp_path / "main.py").write_text(
+        "import importlib, sys\nimport torch\nsys.path.insert(0, 'site-packages')\n"
+        "make = getattr(importlib.import_module('nets'), 'Net')\n"
+        "torch.compile(make(), backend='eager')(torch.ones(2))\n"
+    )
+    done = verify(tmp_path, "main.py", "--first-party", str(library.parent), "--output-format", "json")
+    (target,) = json.loads(done.stdout)["targets"]
+    assert [(item["line"], item["verdict"]) for item in target["findings"]] == [(8, "confirmed")]
+    assert target["unpredicted"] == []
+
+
+LIBRARY = """\
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return self.rest(x * 2)
+
+    def rest(self, x):
+        return x if x.sum() > 0 else -x
+
+    def unused(self, x):
+        return x.item()
+"""
 RECORDED_CUT = """\
 @torch.compile
 def f(x):
