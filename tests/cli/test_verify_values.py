@@ -6,6 +6,7 @@ Some look like it and do neither. The labels in `corpus/values` were made by run
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -60,3 +61,26 @@ def test_frozen_values_are_proven_and_others_are_not(script: str) -> None:
     frozen = {item["verdict"] for item in target["findings"] if item["effect"] == "frozen-value"}
     assert frozen == ({"confirmed"} if LABELS[script]["frozen"] else set())
     assert target["stale"] == []
+
+
+def test_programs_of_several_files() -> None:
+    """The labels name the resumptions that Dynamo makes, and tell a site apart that first breaks a graph and then, in
+    such a resumption, a whole frame. Reported are the user's functions, and one break a site.
+    """
+    folder = CORPUS.parent / "reports"
+    labels = json.loads((folder / "labels.json").read_text())
+    command = [sys.executable, "-m", "fullgraph.cli", "verify", "--backend", "eager", "--output-format", "json"]
+    done = subprocess.run([*command, *labels], cwd=folder, capture_output=True, text=True, timeout=500)
+    for target in json.loads(done.stdout)["targets"]:
+        label = labels[target["target"]]
+        assert {(item["path"], item["line"], item["gb"]) for item in target["breaks"]} == {
+            (path, line, gb) for path, line, gb, _ in label["breaks"]
+        }
+        assert Counter((item["path"], item["function"].rpartition(".")[2]) for item in target["recompiles"]) == Counter(
+            (path, re.sub("torch_dynamo_resume_in_(.*)_at_.*", r"\1", function))
+            for path, function, _, count in label["recompiles"]
+            for _ in range(count)
+        )
+        assert sum(frame["graphs"] for frame in target["frames"]) == label["graphs"]
+        assert {item["verdict"] for item in target["findings"]} == {"confirmed"}
+        assert target["unpredicted"] == []
