@@ -38,7 +38,7 @@ def prove(codes: tuple[str, ...], torch_python: Path, jobs: int, fresh: bool) ->
     """
     from fullgraph.jit.prove import prove as prover
     from fullgraph.jit.prove.journal import Journal
-    from fullgraph.jit.prove.pool import NoTorch
+    from fullgraph.jit.prove.pool import NoTorch, Pool
     from fullgraph.jit.prove.probes import read as read_probes
     from fullgraph.rules import changes
     from fullgraph.rules.measured import FOLDER, Evidence, read, render
@@ -46,16 +46,14 @@ def prove(codes: tuple[str, ...], torch_python: Path, jobs: int, fresh: bool) ->
     rules = list(selected(codes))
     sheets = () if codes else read_probes()
     try:
-        version = prover.version_of(torch_python)
-        journal = Journal(Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "prove", version)
-        if fresh:
-            journal.clear()
-        with click.progressbar(
-            length=prover.count(rules, sheets), label=f"torch {version.torch}", file=sys.stderr
-        ) as bar:
-            found = prover.prove(
-                torch_python, version, rules, sheets, jobs=jobs, journal=journal, step=lambda: bar.update(1)
-            )
+        with Pool(torch_python, jobs) as pool:
+            version = pool.version()
+            journal = Journal(Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "prove", version)
+            if fresh:
+                journal.clear()
+            count = prover.count(rules, sheets)
+            with click.progressbar(length=count, label=f"torch {version.torch}", file=sys.stderr) as bar:
+                found = prover.prove(pool, rules, sheets, journal=journal, step=lambda: bar.update(1))
     except NoTorch as error:
         raise click.UsageError(str(error)) from None
     if missing := list(missing_modules(rules, found)):

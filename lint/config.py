@@ -219,7 +219,6 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
     own = own_rules.read(files)
     known_codes |= {rule.code for rule in own}
     readers: dict[str, Callable[[str, Any], object]] = {
-        "rules": lambda where, value: own,
         "select": lambda where, value: codes(_strings(where, value), known_codes, where),
         "ignore": lambda where, value: codes(_strings(where, value), known_codes, where),
         "min-confidence": lambda where, value: _choice(where, value, Confidence),
@@ -233,6 +232,7 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
         "include-libraries": _boolean,
         "notes": _boolean,
         "targets": _targets,
+        "rules": lambda where, value: own,
     }
     settings: dict[str, Any] = {}
     for key, value in table.items():

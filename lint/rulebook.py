@@ -111,8 +111,9 @@ class RuleBook:
         )
 
     def _measured(self, symbol: str) -> Rule | None:
-        """The rule for what breaks in the longest-named module or class around the symbol, if no rule names it."""
-        if any(_names(match, Call, symbol) for rule in self._rules.values() for match in rule.match):
+        """The rule for what breaks in the innermost module or class around the symbol, if none names the symbol."""
+        every = [match for rule in self._rules.values() for match in rule.match]
+        if any(match.unconditional and _names(match, Call, symbol) for match in every):
             return None
         around = [
             (len(prefix), rule)

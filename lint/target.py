@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from fullgraph.rules import MEASURED_TORCH
+from fullgraph.rules.support import versions
 
 PIN = re.compile(r"""^[\s"']*torch\s*(?:\[[^\]]*\])?\s*={2,3}\s*v?(\d+)\.(\d+)""", re.MULTILINE | re.IGNORECASE)
 
@@ -29,17 +29,17 @@ def resolve(wanted: str | None, root: Path) -> Target:
         return _nearest(_parse(wanted), f"torch {wanted}")
     for file, version in _pins(root):
         return _nearest(version, f"torch {version[0]}.{version[1]} (pinned in {file.name})")
-    return Target(MEASURED_TORCH[-1])
+    return Target(versions()[-1])
 
 
 def _parse(text: str) -> tuple[int, int]:
     if found := re.match(r"(\d+)\.(\d+)(?![^.+\s-])", text):
         return int(found[1]), int(found[2])
-    raise click.UsageError(f"target torch {text!r} is not a version such as {MEASURED_TORCH[-1]}")
+    raise click.UsageError(f"target torch {text!r} is not a version such as {versions()[-1]}")
 
 
 def _nearest(version: tuple[int, int], asked: str) -> Target:
-    measured = [_parse(text) for text in MEASURED_TORCH]
+    measured = [_parse(text) for text in versions()]
     nearest = min(measured, key=lambda known: (abs(known[0] - version[0]), abs(known[1] - version[1]), known[1]))
     torch = f"{nearest[0]}.{nearest[1]}"
     if nearest == version:

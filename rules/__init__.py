@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-MEASURED_TORCH = ("2.13",)
-"""The torch versions (major.minor, oldest first) on which the rules were proven."""
-
 
 @cache
 def load() -> MappingProxyType[str, Rule]:

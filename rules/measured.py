@@ -88,8 +88,9 @@ class Evidence:
         return f"torch-{self.torch}-py{self.python}.yaml"
 
     @property
-    def version(self) -> tuple[int, ...]:
-        return tuple(int(part) for part in re.findall(r"\d+", self.torch)[:3])
+    def version(self) -> tuple[list[int], ...]:
+        """Of torch, then of Python."""
+        return tuple([int(part) for part in re.findall(r"\d+", text)[:3]] for text in (self.torch, self.python))
 
 
 def digest(example: Example) -> str:

@@ -20,13 +20,14 @@ SHOWN = {
 
 
 def pack(rules: Iterable[Rule], evidence: Sequence[Evidence]) -> str:
-    """JSON with a letter for each of these versions, oldest first."""
+    """JSON with a letter for each of these versions, oldest first; of several Pythons the newest counts."""
+    evidence = list({_minor(version): version for version in evidence}.values())
     symbols: dict[str, list[str]] = defaultdict(list)
     for name in sorted({name for version in evidence for name in version.symbols}):
         letters = "".join(of_symbol(version, name).value for version in evidence)
         symbols[letters].append(name)
     data = {
-        "versions": [".".join(version.torch.split(".")[:2]) for version in evidence],
+        "versions": [_minor(version) for version in evidence],
         "rules": {
             rule.code: "".join(of_rule(rule, version.rules.get(rule.code)).value for version in evidence)
             for rule in rules
@@ -34,6 +35,10 @@ def pack(rules: Iterable[Rule], evidence: Sequence[Evidence]) -> str:
         "symbols": {letters: " ".join(names) for letters, names in sorted(symbols.items())},
     }
     return json.dumps(data, indent=1) + "\n"
+
+
+def _minor(evidence: Evidence) -> str:
+    return ".".join(evidence.torch.split(".")[:2])
 
 
 def of_symbol(evidence: Evidence, name: str) -> Support:

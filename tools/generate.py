@@ -1,12 +1,13 @@
 """Writes every generated file from the rule files and the data models; with --check, says which ones are stale.
 
-Generated: the packed catalogue, the JSON schema of rule files, a page per rule with an index, the schemas of the JSON
-outputs. Run by `make generate`; `make check` runs it with --check.
+Generated: the packed catalogue and evidence, the JSON schema of rule files, which rule foresees which graph break, and
+a page per rule with an index. Run by `make generate`; `make check` runs it with --check.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ import click
 
 from fullgraph.rules import summarise
 from fullgraph.rules.catalogue import pack
+from fullgraph.rules.coverage import coverage
 from fullgraph.rules.measured import read_all
 from fullgraph.rules.model import Rule
 from fullgraph.rules.page import index, page
@@ -29,10 +31,19 @@ def generated(rules: list[Rule]) -> Iterator[tuple[Path, str]]:
     """Every generated file and its text."""
     yield ROOT / "rules/catalogue.json", pack(rules)
     yield ROOT / "rules/schema.json", as_json(rule_schema())
-    yield ROOT / "rules/support.json", summarise.pack(rules, read_all())
+    evidence = read_all()
+    yield ROOT / "rules/support.json", summarise.pack(rules, evidence)
+    yield ROOT / "rules/coverage.md", coverage(registry(), rules, evidence)
     yield ROOT / "docs/rules/index.md", index(rules)
     for rule in rules:
         yield ROOT / f"docs/rules/{rule.code}.md", page(rule)
+
+
+def registry() -> dict[str, str]:
+    """The ids of the installed torch, which is not imported, with the newest name of each."""
+    path = importlib.metadata.distribution("torch").locate_file("torch/_dynamo/graph_break_registry.json")
+    entries = json.loads(Path(str(path)).read_text(encoding="utf-8"))
+    return {gb: versions[0]["Gb_type"] for gb, versions in entries.items()}
 
 
 def as_json(value: Any) -> str:

@@ -47,7 +47,7 @@ def of_probe(runs: RunsOf, again: Seen | None) -> Cell:
 def of_run(seen: Seen | None, eager: Seen | None, lines: frozenset[int] = frozenset()) -> Outcome:
     """`lines` are those where a break is expected, if any are."""
     if eager is not None and (eager.error or eager.end):
-        return Outcome("not measured", eager.end or f"{eager.error}: {eager.detail}".removesuffix(": "))
+        return Outcome("not measured", eager.end or _reason(eager))
     if seen is None:
         return UNMEASURED
     if seen.end:
@@ -58,6 +58,11 @@ def of_run(seen: Seen | None, eager: Seen | None, lines: frozenset[int] = frozen
     if seen.error:
         return Outcome("error", seen.error)
     return Outcome("recompiles") if seen.recompiles > 1 else CAPTURED
+
+
+def _reason(seen: Seen) -> str:
+    """In brief, and the same in every run."""
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{seen.error}: {seen.detail}".removesuffix(": "))[:90].strip()
 
 
 def _broke(breaks: list[BreakAt]) -> Outcome:

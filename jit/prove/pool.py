@@ -18,14 +18,18 @@ from .tasks import Seen, Task
 FOLDER = Path(__file__).parents[1]
 BOOT = """
 import sys, types
-folder, prelude = sys.argv[1:]
+folder, prelude, limit_s = sys.argv[1:]
 for name, path in (("fullgraph", []), ("fullgraph.jit", [folder])):
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = path
 from fullgraph.jit.prove.server import serve
-serve(prelude)
+serve(prelude, float(limit_s))
 """
 """Ours and nothing else of us: that interpreter need not have us installed, nor what we depend on."""
+
+
+TIME_LIMIT_S = 60.0
+"""Of one task."""
 
 
 class NoTorch(RuntimeError):
@@ -40,13 +44,13 @@ class Version(NamedTuple):
 class Server:
     """One process with torch, in a folder of its own."""
 
-    def __init__(self, python: Path, prelude: str, scratch: Path) -> None:
+    def __init__(self, python: Path, prelude: str, limit_s: float, scratch: Path) -> None:
         folder = tempfile.mkdtemp(dir=scratch)
         self._log = Path(folder) / "stderr"
         try:
             with self._log.open("w") as log:
                 self._process = subprocess.Popen(
-                    [python, "-P", "-c", BOOT, str(FOLDER), prelude],
+                    [python, "-P", "-c", BOOT, str(FOLDER), prelude, str(limit_s)],
                     cwd=folder,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -88,10 +92,11 @@ Answer = TypeVar("Answer")
 class Pool:
     """Up to `jobs` servers whose processes have run the same prelude, started when there is work for them."""
 
-    def __init__(self, python: Path, jobs: int, prelude: str = "") -> None:
+    def __init__(self, python: Path, jobs: int, prelude: str = "", limit_s: float = TIME_LIMIT_S) -> None:
         self._python = python
         self._jobs = jobs
         self._prelude = prelude
+        self._limit_s = limit_s
         self._idle: SimpleQueue[Server | None] = SimpleQueue()
         self._stack = contextlib.ExitStack()
 
@@ -105,16 +110,28 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @contextlib.contextmanager
+    def after(self, prelude: str) -> Iterator[Pool]:
+        """One like this, of processes that have run this prelude."""
+        if prelude == self._prelude:
+            yield self
+            return
+        with Pool(self._python, self._jobs, prelude, self._limit_s) as pool:
+            yield pool
+
     def version(self) -> Version:
-        server = self._idle.get() or Server(self._python, self._prelude, self._scratch)
+        server = self._idle.get() or self._start()
         self._idle.put(server)
         return server.version
+
+    def _start(self) -> Server:
+        return Server(self._python, self._prelude, self._limit_s, self._scratch)
 
     def ask(self, task: Task) -> Seen:
         """Waits for a server that is idle."""
         server = self._idle.get()
         try:
-            server = server or Server(self._python, self._prelude, self._scratch)
+            server = server or self._start()
             seen = server.ask(task)
             if seen is None:
                 server.close()

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from fullgraph.rules.measured import Cell, Evidence, Proven, digest
 from fullgraph.rules.model import Rule
 
 from . import outcomes, studies
 from .journal import Journal
-from .pool import Pool, Version
+from .pool import Pool
 from .probes import Sheet
 from .studies import ExampleStudy, ProbeStudy, Study
 
 
-def version_of(python: Path) -> Version:
-    with Pool(python, 1) as pool:
-        return pool.version()
-
-
 def prove(
-    python: Path,
-    version: Version,
+    pool: Pool,
     rules: Sequence[Rule],
     sheets: Sequence[Sheet],
     *,
-    jobs: int,
     journal: Journal,
     step: Callable[[], object] = lambda: None,
 ) -> Evidence:
-    """`step` is called as each example and each probe is done."""
+    """On the pool's interpreter; `step` is called as each example and each probe is done."""
     examples: dict[tuple[str, bool, int], Cell] = {}
     symbols: dict[str, dict[str, Cell]] = {
         symbol: {symbol: outcomes.UNPROBED} for sheet in sheets for symbol in sheet.unprobed
@@ -38,15 +30,15 @@ def prove(
     groups: list[tuple[str, Iterable[Study]]] = [("", studies.of_rules(rules))]
     groups += [(sheet.prelude, studies.of_symbols(sheet)) for sheet in sheets]
     for prelude, group in groups:
-        with Pool(python, jobs, prelude) as pool:
-            for study, cell in _results(pool, journal, group):
+        with pool.after(prelude) as prepared:
+            for study, cell in _results(prepared, journal, group):
                 match study:
                     case ExampleStudy(rule, bad, index):
                         examples[rule.code, bad, index] = cell
                     case ProbeStudy(probe):
                         symbols.setdefault(probe.symbol, {})[probe.text] = cell
                 step()
-    return Evidence(*version, {rule.code: _proven(rule, examples) for rule in rules}, symbols)
+    return Evidence(*pool.version(), {rule.code: _proven(rule, examples) for rule in rules}, symbols)
 
 
 def _results(pool: Pool, journal: Journal, group: Iterable[Study]) -> Iterator[tuple[ExampleStudy | ProbeStudy, Cell]]:

@@ -30,7 +30,6 @@ from ..events import Break, BreakKind, Event, Recompile
 from .tasks import BreakAt, Mode, Seen, Task
 
 FILE = "example.py"
-TIME_LIMIT_S = 60
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 WARM_UP = """
 import torch
@@ -54,8 +53,8 @@ compiled = torch.compile(Layer())
 """Loads what first compilations load, so that the forks need not."""
 
 
-def serve(prelude: str) -> None:
-    """Say which torch this is, and work until stdin ends."""
+def serve(prelude: str, limit_s: float = 60.0) -> None:
+    """Say which torch this is, and work until stdin ends; no task may take longer than the limit."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
@@ -71,7 +70,7 @@ def serve(prelude: str) -> None:
     for line in sys.stdin:
         data = json.loads(line)
         task = Task(data["code"], tuple(data["run"]), Mode(data["mode"]))
-        print(forked(task, namespace, answers).encoded(), file=answers, flush=True)
+        print(forked(task, namespace, answers, limit_s).encoded(), file=answers, flush=True)
 
 
 def prepared(prelude: str) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def prepared(prelude: str) -> dict[str, Any]:
     return vars(module)
 
 
-def forked(task: Task, namespace: dict[str, Any], answers: TextIO) -> Seen:
+def forked(task: Task, namespace: dict[str, Any], answers: TextIO, limit_s: float) -> Seen:
     """What a fork of this process saw: what a task does to torch or to the interpreter ends there."""
     receiving, sending = os.pipe()
     pid = os.fork()
@@ -101,7 +100,7 @@ def forked(task: Task, namespace: dict[str, Any], answers: TextIO) -> Seen:
         os._exit(0)
     os.close(sending)
     with os.fdopen(receiving) as pipe:
-        ready = select.select([pipe], [], [], TIME_LIMIT_S)[0]
+        ready = select.select([pipe], [], [], limit_s)[0]
         text = pipe.read() if ready else ""
     if not ready:
         with contextlib.suppress(ProcessLookupError):
