@@ -8,7 +8,7 @@ PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.cli
 
 TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
 
-.PHONY: demo test torch-versions check bench generate clean
+.PHONY: demo test torch-versions check bench generate evidence clean
 
 demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
@@ -34,6 +34,13 @@ bench: $(INSTALLED)  ## time both halves, and what observing costs
 	$(BIN)/python bench/capture.py
 
 generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
+	$(BIN)/python tools/generate.py
+
+evidence: $(INSTALLED)  ## compile the rules' examples and the probes with each version of torch; what is known is not asked
+	for version in $(TORCHES); do \
+		python=$$(PYTHON=$(PYTHON) tools/torch-env $$version) || exit; \
+		$(BIN)/fullgraph rules prove --torch-python $$python; \
+	done
 	$(BIN)/python tools/generate.py
 
 $(INSTALLED): pyproject.toml constraints.txt
