@@ -38,7 +38,7 @@ class FileRecord(Struct, frozen=True):
     torch: bool
     """It names torch: only then can it compile anything."""
     compiles: bool
-    """It has the word `compile` or sets a switch of Dynamo's."""
+    """It has the word `compile`, or may set a switch of Dynamo's."""
     unknown_codes: tuple[tuple[int, str], ...] = ()
     """Lines of ignore comments, and codes in them that no rule has."""
     environment: tuple[str, ...] = ()
