@@ -4,6 +4,7 @@ found.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from .frame import Frame, Settings
 
 MAX_DEPTH = 40
 """Calls followed into each other; deeper ones answer with their annotation."""
+UNCUT = sys.maxsize
 
 
 class SeenCall(Struct, frozen=True):
@@ -99,8 +101,12 @@ class Analysis:
     """What checks worked out about the whole project, by a name of theirs."""
     touched: int = 0
     """How often compiled code was made or called so far."""
-    cut: int = 0
-    """How often a call was not followed because it would have gone in a circle, or too deep."""
+    cut_at: int = UNCUT
+    """Of the calls that were not followed because they would have gone in a circle: where the outermost of the
+    functions that they would have met again stands among the active ones.
+    """
+    partial: dict[object, CallResult] = field(default_factory=dict)
+    """Memoised calls that were cut short by what was active around them."""
     following: Following | None = None
     """The call being followed; None while no single one is."""
     program: Program = field(default_factory=Program)

@@ -39,7 +39,7 @@ from ..values import (
     known,
 )
 from . import decorators, external, hints, methods, modules, objects, region
-from .analysis import MAX_DEPTH, Analysis, CallResult
+from .analysis import MAX_DEPTH, UNCUT, Analysis, CallResult
 from .frame import Frame
 
 
@@ -103,8 +103,9 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         return UNKNOWN
     if symbol.module.path.endswith(STUB):
         return returned(analysis, symbol)
-    if symbol in analysis.functions_active or frame.depth > MAX_DEPTH:
-        analysis.cut += 1
+    active = analysis.functions_active
+    if symbol in active or frame.depth > MAX_DEPTH:
+        analysis.cut_at = min(analysis.cut_at, active.index(symbol) if symbol in active else 0)
         return returned(analysis, symbol)
     traced = frame.traced or frame.calls_traced
     key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
@@ -116,13 +117,19 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         frame.absorb(built.emissions, Site(frame.module.path, frame.qualname, span))
         return built.value
     result = analysis.memo.get(key)
-    if result is None and analysis.cut:
-        result = analysis.memo.get(_here(analysis, key))
+    if result is None and analysis.partial:
+        result = analysis.partial.get(_here(analysis, key))
     if result is None:
-        touched, cut = analysis.touched, analysis.cut
+        touched, cut_at, analysis.cut_at = analysis.touched, analysis.cut_at, UNCUT
         result = _interpret(frame, function, env, traced)
-        if analysis.touched == touched:  # a function that calls compiled code is followed at each of its own calls
-            analysis.memo[key if analysis.cut == cut else _here(analysis, key)] = result
+        whole = analysis.cut_at >= len(active)
+        if analysis.touched != touched:
+            pass  # a function that calls compiled code is followed at each of its own calls
+        elif whole:
+            analysis.memo[key] = result
+        else:
+            analysis.partial[_here(analysis, key)] = result
+        analysis.cut_at = cut_at if whole else min(cut_at, analysis.cut_at)
     frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
 

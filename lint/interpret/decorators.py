@@ -19,7 +19,7 @@ from ..values import (
     known,
 )
 from . import calls, external, region
-from .analysis import Analysis
+from .analysis import UNCUT, Analysis
 from .frame import Frame
 
 
@@ -33,10 +33,11 @@ def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
     analysis, key = frame.analysis, (symbol, scope)
     if key in analysis.decorated:
         return analysis.decorated[key]
-    before = (analysis.touched, analysis.cut, len(frame.emissions))
+    before, cut_at, analysis.cut_at = (analysis.touched, len(frame.emissions)), analysis.cut_at, UNCUT
     value = _decorated(frame, symbol, scope)
-    if (analysis.touched, analysis.cut, len(frame.emissions)) == before:
+    if (analysis.touched, len(frame.emissions), analysis.cut_at) == (*before, UNCUT):
         analysis.decorated[key] = value
+    analysis.cut_at = min(cut_at, analysis.cut_at)
     return value
 
 
