@@ -45,6 +45,11 @@ class SourceFile:
     def lines(self) -> list[str]:
         return self.text.split("\n")
 
+    @cached_property
+    def stripped(self) -> list[str]:
+        """The lines without the blanks around them."""
+        return [line.strip() for line in self.lines]
+
     def place(self, line: int) -> tuple[int | None, int]:
         """The notebook's cell that a line lies in, and the line as counted there; a file's own line elsewhere."""
         at = bisect_right(self.cells, line, key=lambda cell: cell.first)

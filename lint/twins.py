@@ -69,13 +69,18 @@ def _function(project: Project, path: str, qualname: str) -> FunctionSymbol | No
 
 
 def _text(module: Module, line: int, height: int) -> list[str]:
-    return [row.strip() for row in module.lines[line - 1 : line - 1 + height]]
+    return module.stripped[line - 1 : line - 1 + height]
 
 
 def _places(symbol: FunctionSymbol, text: list[str]) -> Iterator[int]:
     """The lines of a function at which this text begins."""
     first, last = symbol.extent
-    return (line for line in range(first, last + 1) if _text(symbol.module, line, len(text)) == text)
+    rows = symbol.module.stripped
+    return (
+        line
+        for line in range(first, last + 1)
+        if rows[line - 1] == text[0] and rows[line - 1 : line - 1 + len(text)] == text
+    )
 
 
 def _indent(module: Module, line: int) -> int:

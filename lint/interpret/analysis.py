@@ -94,6 +94,9 @@ class Analysis:
     """Functions as their decorators leave them, by the scope they are defined in."""
     give_back: dict[FunctionSymbol, bool] = field(default_factory=dict)
     """Whether a decorator gives back the function it gets."""
+    class_values: dict[tuple[ClassSymbol, str], Value] = field(default_factory=dict)
+    """What class bodies assign to names."""
+    dataclasses: dict[ClassSymbol, bool] = field(default_factory=dict)
     mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
     entries: dict[object, EntryRecord] = field(default_factory=dict)
     tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)

@@ -38,7 +38,7 @@ from ..values import (
     join_all,
     known,
 )
-from . import decorators, external, hints, methods, modules, objects, region
+from . import decorators, expressions, external, hints, methods, modules, objects, region, statements, usage
 from .analysis import MAX_DEPTH, UNCUT, Analysis, CallResult
 from .frame import Frame
 
@@ -148,8 +148,6 @@ def _here(analysis: Analysis, key: object) -> object:
 
 
 def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> CallResult:
-    from . import statements
-
     analysis, symbol = frame.analysis, function.symbol
     callee = Frame(
         analysis=analysis,
@@ -226,16 +224,12 @@ def _fitted(analysis: Analysis, symbol: FunctionSymbol, annotation: Node | None,
 
 
 def _default(analysis: Analysis, function: Function, default: Node) -> Value:
-    from . import expressions
-
     scope = function.scope if isinstance(function.scope, Frame) else analysis.module_frame(function.symbol.module)
     return expressions.peek(scope, default)
 
 
 def generic_environment(analysis: Analysis, symbol: FunctionSymbol, receiver: Value | None = None) -> dict[str, Value]:
     """Parameters of a function nobody was seen calling: annotations, uses in the body, types of the defaults."""
-    from . import usage
-
     env: dict[str, Value] = {}
     tensors = usage.tensor_parameters(analysis, symbol)
     for position, (name, kind, annotation, default) in enumerate(symbol.parameters):
@@ -285,8 +279,6 @@ def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> 
 
 def construct(frame: Frame, instance: Instance, span: Span | None = None) -> None:
     """Run `__init__`, which fills the instance's attributes."""
-    from . import statements
-
     analysis = frame.analysis
     method = objects.find_method(analysis, instance.symbol, "__init__")
     if method is None or method in analysis.functions_active:
@@ -355,8 +347,6 @@ def _call_opaque(frame: Frame, span: Span, callee: Opaque, arguments: Arguments)
 
 def _call_shallow(outside: Frame, frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:
     """`disable(recursive=False)`: only this one function is left out."""
-    from . import statements
-
     target = known(callee.target)
     receiver: tuple[Value, ...] = ()
     if isinstance(target, Bound):

@@ -31,7 +31,7 @@ from ..values import (
     known,
     truth_of,
 )
-from . import expressions, protocols
+from . import expressions, protocols, statements
 from .frame import Frame
 
 ORIGIN_TRAINING = "training"
@@ -290,8 +290,6 @@ def _assert_parts(node: Node, negated: bool) -> list[tuple[Node, bool]]:
 
 def run_rarely(frame: Frame, body: Block) -> None:
     """Interpret an exception handler for its bindings; what it calls is not reported."""
-    from . import statements
-
     traced, frame.traced = frame.traced, False
     statements.run(frame, body)
     frame.traced = traced

@@ -18,7 +18,7 @@ from ..values import (
     Value,
     known,
 )
-from . import calls, external, region
+from . import calls, expressions, external, names, region
 from .analysis import UNCUT, Analysis
 from .frame import Frame
 
@@ -42,8 +42,6 @@ def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
 
 
 def _decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
-    from . import expressions
-
     value: Value = Function(symbol, scope)
     for node in reversed(symbol.decorators):
         decorator = known(expressions.peek(frame, node))
@@ -125,8 +123,6 @@ def _is_first(analysis: Analysis, module: Module, node: Node | None, name: str, 
 
 def _calls_giver(analysis: Analysis, module: Module, name: str, scopes: tuple[Block, ...]) -> bool:
     """Whether the function of that name gives back its first argument too."""
-    from . import names
-
     for position, body in enumerate(scopes):
         for node in all_statements(body):
             if name in bound_names(node):

@@ -34,7 +34,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import HANDLE, MUTATORS
-from . import calls, conditions, modules, names, objects, operators, protocols
+from . import calls, conditions, modules, names, objects, operators, protocols, statements
 from .arithmetic import fold
 from .frame import Frame
 
@@ -314,8 +314,6 @@ def _fstring(frame: Frame, node: Node) -> Value:
 
 def _comprehension(frame: Frame, node: Node) -> Value:
     """A comprehension is a frame of its own, and its loop one that a break can't resume in."""
-    from . import statements
-
     inner = frame.child()
     unrolled = _unrolled(frame, node, inner)
     if unrolled is not None:
@@ -338,8 +336,6 @@ def _comprehension(frame: Frame, node: Node) -> Value:
 
 def _unrolled(frame: Frame, node: Node, inner: Frame) -> Value | None:
     """A list built in untraced code over a few known values keeps its items apart."""
-    from . import statements
-
     if frame.traced or node[2] == "DictComp" or len(node[4]) != 1 or node[4][0][2]:
         return None
     target, iterable, _ = node[4][0]

@@ -36,7 +36,7 @@ from ..values import (
     parts_of,
 )
 from ..vocabulary import ANSWERS, CALLERS, OPAQUE, TRANSFORMS
-from . import arithmetic, builtin_calls, calls, region, results
+from . import arithmetic, builtin_calls, calls, conditions, region, results
 from .frame import Frame
 
 FIXED = {"dim", "dim0", "dim1", "dims", "axis", "axis0", "axis1", "start_dim", "end_dim"}
@@ -205,8 +205,6 @@ def _where(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
 
 
 def _is_tensor(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
-    from . import conditions
-
     if not arguments.positional:
         return Host("bool")
     outcome = conditions.isinstance_of(arguments.positional[0], External("torch.Tensor"))

@@ -41,6 +41,9 @@ class Settings(Struct, frozen=True):
         return f"{name}=True" in self.flags
 
 
+ALWAYS = When()
+
+
 @dataclass(eq=False)
 class Frame:
     """One function (or module body) under interpretation."""
@@ -56,27 +59,27 @@ class Frame:
     caller: Frame | None = None
     calls_traced: bool = False
     """Whether calls from here are traced although this frame is not (`torch.compiler.disable(recursive=False)`)."""
-    live: bool = True
-    loops: int = 0
-    contexts: int = 0
+    live: bool = field(default=True, init=False)
+    loops: int = field(default=0, init=False)
+    contexts: int = field(default=0, init=False)
     """Enclosing `with` blocks that a graph break cannot resume in."""
-    attempts: int = 0
+    attempts: int = field(default=0, init=False)
     """Enclosing `try` blocks, which it can't resume in either."""
-    conditions: int = 0
+    conditions: int = field(default=0, init=False)
     """Enclosing branches that may not be taken."""
-    doubts: int = 0
+    doubts: int = field(default=0, init=False)
     """Those among them that a Python value decides which the linter does not know."""
-    tested: str = ""
+    tested: str = field(default="", init=False)
     """What the last undecided test was about: `tensor`, `size` or `host`."""
-    skipped: bool = False
+    skipped: bool = field(default=False, init=False)
     """A graph break before this point makes Dynamo give up the whole frame."""
     eager: bool = False
     """Inside `set_stance("force_eager")`: compiled functions run uncompiled."""
-    gradients: tuple[str, Place] | None = None
+    gradients: tuple[str, Place] | None = field(default=None, init=False)
     """The context that switches gradients on or off, if any."""
-    written: Place | None = None
+    written: Place | None = field(default=None, init=False)
     """The header of the loop whose values are written out in it, where one is being followed pass by pass."""
-    when: When = field(default_factory=When)
+    when: When = ALWAYS
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     emissions: list[Emission] = field(default_factory=list)

@@ -25,6 +25,7 @@ from ..values import (
     known,
     options_of,
 )
+from . import expressions, objects
 from .frame import Frame
 
 SUPER_INIT = "super().__init__"
@@ -34,8 +35,6 @@ MODULE_DICT = "torch.nn.ModuleDict"
 
 def as_external(frame: Frame, receiver: Instance) -> ExternalObject | None:
     """An object of a class derived from one of torch's modules, as an object of that class."""
-    from . import objects
-
     held = objects.built(frame, receiver).get(SUPER_INIT)
     own = receiver.arguments.positional if receiver.arguments else ()
     made_of = held.items if isinstance(held, Tuple_) else own
@@ -53,15 +52,11 @@ def keep_base_arguments(frame: Frame, receiver: Instance, arguments: Arguments) 
 
 def children(frame: Frame, receiver: Instance) -> Value:
     """One of the modules that the constructor left in attributes."""
-    from . import objects
-
     held = [known(value) for value in objects.built(frame, receiver).values()]
     return join_all([value for value in held if all(_is_module(frame, option) for option in options_of(value))])
 
 
 def _is_module(frame: Frame, value: Value) -> bool:
-    from . import objects
-
     match value:
         case Instance(symbol=symbol):
             return objects.is_module(frame.analysis, symbol)
@@ -72,8 +67,6 @@ def _is_module(frame: Frame, value: Value) -> bool:
 
 def hold(frame: Frame, node: Node, value: Value) -> None:
     """The container that a variable or an attribute names has changed to `value`."""
-    from . import expressions
-
     path = expressions.path_of(node)
     if path is None:
         return

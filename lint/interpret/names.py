@@ -25,6 +25,7 @@ from ..values import (
     join,
     known,
 )
+from . import decorators, expressions, statements
 from .analysis import Analysis
 from .frame import Frame
 
@@ -98,8 +99,6 @@ def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
 
 
 def _definition(analysis: Analysis, module: Module, node: Node) -> Value:
-    from . import decorators
-
     if node[0] == "class":
         return Class(module.classes[node[2]])
     symbol = module.functions[node[2]]
@@ -116,8 +115,6 @@ def _bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:
 
 
 def _value_bound(analysis: Analysis, module: Module, node: Node, name: str) -> Value:
-    from . import expressions, statements
-
     frame = analysis.module_frame(module)
     match node[0]:
         case "import" | "importfrom":

@@ -43,7 +43,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import MODULE_METHODS, MODULE_NUMBERS
-from . import calls, decorators, hints, modules, names
+from . import calls, decorators, expressions, hints, modules, names
 from .analysis import Analysis
 from .frame import Frame
 
@@ -164,8 +164,6 @@ def resolution(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymb
 
 
 def _resolve_bases(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymbol, ...], tuple[str, ...]]:
-    from . import expressions
-
     own: list[ClassSymbol] = [symbol]
     external: list[str] = []
     scope = symbol.scope if isinstance(symbol.scope, Frame) else analysis.module_frame(symbol.module)
@@ -255,23 +253,36 @@ def built(frame: Frame, receiver: Instance) -> dict[str, Value]:
 
 def _declared(frame: Frame, receiver: Instance, name: str) -> Value | None:
     """A class-level attribute: assigned there, or annotated as in a dataclass."""
-    from . import expressions
-
     for cls in resolution(frame.analysis, receiver.symbol)[0]:
-        scope = frame.analysis.module_frame(cls.module)
         if name in cls.annotations and _is_dataclass(frame.analysis, cls):
             return _field(frame, cls, receiver, name)
         if name in cls.attributes:
-            value = expressions.peek(scope, cls.attributes[name][-1])
+            value = _class_value(frame.analysis, cls, name)
             return Bound(receiver, value) if isinstance(value, Function) else value
         if name in cls.annotations:
             return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
     return None
 
 
-def _is_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
-    from . import expressions
+def _class_value(analysis: Analysis, cls: ClassSymbol, name: str) -> Value:
+    """What the class body assigns to the name last."""
+    known_value = analysis.class_values.get((cls, name))
+    if known_value is not None:
+        return known_value
+    touched = analysis.touched
+    value = expressions.peek(analysis.module_frame(cls.module), cls.attributes[name][-1])
+    if analysis.touched == touched:
+        analysis.class_values[cls, name] = value
+    return value
 
+
+def _is_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
+    if cls not in analysis.dataclasses:
+        analysis.dataclasses[cls] = _marked_dataclass(analysis, cls)
+    return analysis.dataclasses[cls]
+
+
+def _marked_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
     scope = analysis.module_frame(cls.module)
     marks = [*cls.decorators, *cls.bases]
     for node in marks:
@@ -282,7 +293,6 @@ def _is_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
 
 
 def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Value | None:
-    from . import expressions
 
     if receiver.arguments is not None:
         position = list(cls.annotations).index(name)
@@ -290,14 +300,12 @@ def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Val
         if given is not None:
             return given
         if name in cls.attributes:
-            return expressions.peek(frame.analysis.module_frame(cls.module), cls.attributes[name][-1])
+            return _class_value(frame.analysis, cls, name)
     return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
 
 
 def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value | None) -> Value | None:
     """Other methods may assign it too: then its first value is not the only one."""
-    from . import expressions
-
     later = [
         row
         for cls in resolution(frame.analysis, receiver.symbol)[0]
