@@ -99,6 +99,8 @@ class Analysis:
     dataclasses: dict[ClassSymbol, bool] = field(default_factory=dict)
     mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
     entries: dict[object, EntryRecord] = field(default_factory=dict)
+    compiled_in_place: dict[Value, Compiled] = field(default_factory=dict)
+    """What `module.compile()` was called on."""
     tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)
     notes: dict[str, frozenset[str]] = field(default_factory=dict)
     """What checks worked out about the whole project, by a name of theirs."""

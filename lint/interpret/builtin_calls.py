@@ -134,6 +134,8 @@ def _enumerate(frame: Frame, span: Span, arguments: Arguments) -> Value:
 
 def _zip(frame: Frame, span: Span, arguments: Arguments) -> Value:
     values = [known(value) for value in arguments.positional]
+    if arguments.more_positional:
+        return Sequence(Sequence(UNKNOWN, "tuple"), "iterator")
     if values and all(isinstance(value, Tuple_) for value in values):
         return Tuple_(
             tuple(Tuple_(row) for row in zip(*(v.items for v in values if isinstance(v, Tuple_)), strict=False))
@@ -150,7 +152,7 @@ def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
             return (
                 Tuple_(value.items, kind == "list") if kind in ("list", "tuple") else Sequence(element_of(value), kind)
             )
-        if isinstance(value, ExternalObject):
+        if isinstance(value, ExternalObject) and value.cls != protocols.ITERATOR:
             return value
         return Sequence(protocols.iterate(frame, span, value), kind)
 
@@ -158,7 +160,10 @@ def _container(kind: str) -> Callable[[Frame, Span, Arguments], Value]:
 
 
 def _dict(frame: Frame, span: Span, arguments: Arguments) -> Value:
-    base = _as_mapping(_first(arguments)) if arguments.positional else Mapping()
+    first = _first(arguments)
+    if isinstance(first, ExternalObject):
+        protocols.iterate(frame, span, first)
+    base = _as_mapping(first) if arguments.positional else Mapping()
     items = dict(base.items)
     rest = base.rest
     items.update(arguments.keywords)
@@ -222,7 +227,8 @@ def _quantifier(name: str) -> Callable[[Frame, Span, Arguments], Value]:
 def _text(how: str) -> Callable[[Frame, Span, Arguments], Value]:
     def convert(frame: Frame, span: Span, arguments: Arguments) -> Value:
         frame.observe(Format(span, _first(arguments), how))
-        protocols.text(frame, span, _first(arguments), how)
+        if how != "format":
+            protocols.special(frame, span, _first(arguments), f"__{how}__")
         return Host("str")
 
     return convert

@@ -57,8 +57,10 @@ def call(frame: Frame, span: Span, callee: Value, arguments: Arguments, discarde
             return methods.call_method(frame, span, callee, arguments, discarded)
         case Class():
             return _instantiate(frame, span, callee, arguments)
+        case Instance() if not (frame.traced or frame.eager) and callee in frame.analysis.compiled_in_place:
+            return region.call_compiled(frame, span, frame.analysis.compiled_in_place[callee], arguments)
         case Instance():
-            return _call_instance(frame, span, callee, arguments)
+            return call_instance(frame, span, callee, arguments)
         case ExternalObject():
             return external.call_object(frame, span, callee, arguments)
         case Partial(function=function, arguments=bound):
@@ -305,7 +307,8 @@ def construct(frame: Frame, instance: Instance, span: Span | None = None) -> Non
         frame.absorb(callee.emissions, Site(frame.module.path, frame.qualname, span))
 
 
-def _call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Arguments) -> Value:
+def call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Arguments) -> Value:
+    """The object's `__call__`, a module's `forward`, whether it is compiled or not."""
     analysis = frame.analysis
     name = "__call__"
     if objects.find_method(analysis, receiver.symbol, name) is None and objects.is_module(analysis, receiver.symbol):

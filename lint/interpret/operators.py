@@ -149,7 +149,7 @@ def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
         return Scalar("bool")
     if isinstance(left, SizeInt) or isinstance(right, SizeInt) or _counts(left) or _counts(right):
         return conditions.SIZE_TEST
-    return Host("bool")
+    return UNKNOWN if UNKNOWN in (left, right) else Host("bool")  # of tensors it is a tensor
 
 
 def _compare_items(frame: Frame, span: Span, left: Value, right: Value) -> None:

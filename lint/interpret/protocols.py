@@ -49,18 +49,6 @@ def operate(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
     return result
 
 
-def text(frame: Frame, span: Span, receiver: Value, how: str) -> None:
-    """`str(receiver)`, or `repr(receiver)`, which the former falls back on."""
-    if how == "str" and not (isinstance(receiver, Instance) and _lacks(frame, receiver, "__str__")):
-        special(frame, span, receiver, "__str__")
-    else:
-        special(frame, span, receiver, "__repr__")
-
-
-def _lacks(frame: Frame, receiver: Instance, name: str) -> bool:
-    return objects.find_method(frame.analysis, receiver.symbol, name) is None
-
-
 def truth(frame: Frame, span: Span, receiver: Instance) -> bool | None:
     """`bool(receiver)` where it is decided."""
     for name in ("__bool__", "__len__"):

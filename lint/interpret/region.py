@@ -15,6 +15,7 @@ from ..values import (
     Const,
     External,
     Function,
+    Instance,
     Mapping,
     Partial,
     Sequence,
@@ -57,6 +58,7 @@ def compile_method(frame: Frame, span: Span, receiver: Value, arguments: Argumen
     """`module.compile(**options)` compiles in place."""
     compiled = Compiled(receiver, _options(arguments))
     frame.analysis.enter(compiled, "call", frame.module, span)
+    frame.analysis.compiled_in_place[receiver] = compiled
     return compiled
 
 
@@ -78,12 +80,12 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     if not frame.traced:
         arguments = _from_outside(arguments)
     if frame.traced or frame.eager or frame.following:
-        return calls.call(frame, span, known(compiled.target), arguments)
+        return _run(frame, span, compiled, arguments)
     record = frame.analysis.enter(compiled, "call", frame.module, span)
     repeated = _repeated(frame)
     if repeated or len(record.calls) >= FOLLOWED or frame.analysis.following is not None:
         record.calls.append(SeenCall(arguments, repeated))
-        return calls.call(frame, span, known(compiled.target), arguments)
+        return _run(frame, span, compiled, arguments)
     record.calls.append(SeenCall(arguments, repeated))
     target = calls.target_of(frame.analysis, compiled.target)
     same = frame.analysis.followed.setdefault(compiled if target is None else _code(target[0].symbol), [])
@@ -91,6 +93,15 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     same.append((record, called))
     frame.analysis.program.ran = True
     return value
+
+
+def _run(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments) -> Value:
+    """Call what has been compiled as if it had not been."""
+    match known(compiled.target):
+        case Instance() as module:
+            return calls.call_instance(frame, span, module, arguments)
+        case target:
+            return calls.call(frame, span, target, arguments)
 
 
 def _code(symbol: FunctionSymbol) -> object:
@@ -104,7 +115,7 @@ def _followed(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments
     inside = Frame(analysis, frame.module, None, frame.settings, traced=True, caller=frame)
     analysis.following = following = Following()
     try:
-        value = calls.call(inside, span, known(compiled.target), arguments)
+        value = _run(inside, span, compiled, arguments)
     finally:
         analysis.following = None
     inputs, numbers = _parts(arguments)

@@ -26,7 +26,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import RESUMABLE_CONTEXTS
-from . import calls, conditions, decorators, expressions, names, operators, protocols, stores
+from . import calls, conditions, decorators, expressions, hints, names, operators, protocols, stores
 from .frame import Frame
 
 UNROLL = 16
@@ -60,7 +60,12 @@ def _assign(frame: Frame, node: Node) -> None:
 
 def _annotated(frame: Frame, node: Node) -> None:
     if node[4] is not None:
-        bind(frame, node[2], expressions.evaluate(frame, node[4]))
+        value = expressions.evaluate(frame, node[4])
+        bind(
+            frame,
+            node[2],
+            hints.annotated(frame.analysis, frame.module, node[3]) or value if value == UNKNOWN else value,
+        )
 
 
 def _augmented(frame: Frame, node: Node) -> None:
