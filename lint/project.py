@@ -14,7 +14,7 @@ from .cache import SummaryCache
 from .libraries import may_be_entered, site_packages
 from .notebook import SUFFIX, Notebook
 from .source import SourceFile
-from .summary import Summary, SyntaxProblem, summarise
+from .summary import Summary, SyntaxProblem, check_syntax, summarise
 from .symbols import Module
 
 NEVER_FIRST_PARTY = frozenset({"torch", "numpy"})
@@ -31,16 +31,19 @@ class Project:
         self._libraries = site_packages(root)
         self._by_path: dict[str, Module | None] = {}
         self._sources: dict[str, SourceFile] = {}
+        self._checked: set[str] = set()
         self._places: dict[tuple[str, str], str | None] = {}
         self._packages: dict[str, tuple[str, str]] = {}
         self.asked: defaultdict[str, set[str]] = defaultdict(set)
         """The dotted names that the interpreter looked for, by the path of the importing module."""
+        self.held = 0
+        """Bytes of source loaded."""
         self.problems: dict[str, SyntaxProblem] = {}
         """Files that could not be parsed, by absolute path."""
 
     def parsed(self) -> dict[str, SyntaxProblem | None]:
         """The files loaded so far, and why one of them could not be parsed."""
-        return {path: self.problems.get(path) for path in self._by_path}
+        return {path: self.problems.get(path) for path in (*self._by_path, *self._checked)}
 
     def load(self, path: str) -> Module | None:
         """The module in `path` (absolute). None where it can't be read or parsed; a syntax error is kept in `problems`.
@@ -50,6 +53,31 @@ class Project:
         if path not in self._by_path:
             self._by_path[path] = self._load(path, _read(path))
         return self._by_path[path]
+
+    def load_if(self, path: str, word: bytes | None) -> Module | None:
+        """The module in `path` if it has that word; of another only the syntax is looked at.
+
+        Raises OSError where the file can't be read.
+        """
+        if path not in self._by_path:
+            notebook = _read(path)
+            if word is not None and word in notebook.source:
+                self._by_path[path] = self._load(path, notebook)
+            else:
+                self._check(path, notebook)
+        return self._by_path.get(path)
+
+    def _check(self, path: str, notebook: Notebook) -> None:
+        self._checked.add(path)
+        problem = notebook.problem or check_syntax(notebook.source)
+        if problem is not None:
+            self.problems[path] = problem
+
+    def forget(self) -> None:
+        """Drop the modules loaded so far, to make room; what was found out about their syntax stays known."""
+        self._checked.update(self._by_path)
+        self._by_path.clear()
+        self.held = 0
 
     def source(self, path: str) -> SourceFile:
         """The text of `path` (absolute), whether it is a module or not.
@@ -74,6 +102,7 @@ class Project:
                 return None
             case Summary():
                 name, package, base = self.name_of(path)
+                self.held += len(notebook.source)
                 return Module(path, notebook.source, name, package, base, summary.body, cells=notebook.cells)
 
     def find(self, dotted: str, importer: Module) -> Module | None:

@@ -16,6 +16,10 @@ from .results import Kind, Result, Task, entry_order
 from .rulebook import RuleBook
 from .ruleset import RuleSet
 
+WANTED = {Kind.FORWARD: b"forward", Kind.ALL: b"def "}
+"""Without this word nothing in a file is taken for compiled."""
+ROOM = 24 << 20
+"""Bytes of source beyond which everything is forgotten and begun anew: IR and values take some thirty times as much."""
 FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 
 
@@ -23,20 +27,34 @@ class Units:
     """Does tasks, with what all of them share."""
 
     def __init__(self, project: Project, config: Config, ruleset: RuleSet, environment: frozenset[str]) -> None:
-        api = torch_api.load()
-        book = RuleBook(ruleset, api)
+        self._api = torch_api.load()
+        self._book = RuleBook(ruleset, self._api)
         self._project = project
+        self._environment = environment
         self._fullgraph = FULLGRAPH[config.mode]
-        self._analysis = Analysis(
-            project, api, book.judge, book.effects.__getitem__, book.classes, environment=environment
+        self._analysis = self._new_analysis()
+
+    def _new_analysis(self) -> Analysis:
+        book = self._book
+        return Analysis(
+            self._project,
+            self._api,
+            book.judge,
+            book.effects.__getitem__,
+            book.classes,
+            environment=self._environment,
         )
 
     def assumed(self, task: Task) -> Result:
         """The file's functions are compiled, as far as the task says so."""
-        module = self._project.load(task.path)
+        if self._project.held > ROOM:
+            self._project.forget()
+            self._analysis = self._new_analysis()
+        module = self._project.load_if(task.path, WANTED.get(task.kind))
+        if module is None or task.kind is Kind.PARSE:
+            return Result()
         self._analysis.entries, self._analysis.followed = {}, {}
-        if module is not None and task.kind is not Kind.PARSE:
-            roots.assume(self._analysis, module, AssumeCompiled(task.kind.value))
+        roots.assume(self._analysis, module, AssumeCompiled(task.kind.value))
         return self._explored()
 
     def found(self, paths: Iterable[str], named: Iterable[EntryPoint]) -> tuple[dict[str, Result], Result]:

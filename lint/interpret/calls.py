@@ -170,6 +170,7 @@ def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: 
         statements.run(callee, symbol.body)
     finally:
         analysis.functions_active.pop()
+    callee.caller = None  # functions defined in it may keep it for long
     return CallResult(result_of(callee, symbol), tuple(callee.emissions))
 
 
