@@ -48,6 +48,8 @@ Number = tuple[str, int | float | None]
 """Where a number or a size comes from, and its value, None for one that is not known."""
 MODE = "grad mode"
 """The input that says whether gradients are on."""
+GRADIENT = ".requires_grad"
+"""What the inputs end in that say whether a tensor wants one."""
 
 
 class Guard(Struct, frozen=True):
@@ -91,7 +93,8 @@ class _Version:
         inputs = dict(call.inputs)
         changed = {name for name in inputs if self.inputs.get(name, inputs[name]) != inputs[name]}
         if changed:
-            return Cause(Kind.MODE, call.switched) if changed == {MODE} else Cause(Kind.INPUT, call.written)
+            switched = MODE in changed and all(name == MODE or name.endswith(GRADIENT) for name in changed)
+            return Cause(Kind.MODE, call.switched) if switched else Cause(Kind.INPUT, call.written)
         values = _by_place(call.guards)
         for key, value in self.guards.items():
             if values.get(key, value) != value:

@@ -40,6 +40,7 @@ class Tensor(Struct, frozen=True):
     """Its sizes depend on data (the result of `nonzero` and its like)."""
     precision: str | None = None
     """The dtype's own name, where it is known: `float16`."""
+    requires_grad: bool | None = None
     order: str | None = None
     """How it lies in memory, where that is known: `contiguous`, `transposed`, or a memory format's name."""
 
@@ -363,6 +364,7 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         layout=a.layout if a.layout == b.layout else "strided",
         unbacked=a.unbacked or b.unbacked,
         precision=a.precision if a.precision == b.precision else None,
+        requires_grad=a.requires_grad if a.requires_grad == b.requires_grad else None,
         order=a.order if a.order == b.order else None,
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts import CompileCall
-from ..guards import MODE, Called, Number
+from ..guards import GRADIENT, MODE, Called, Number
 from ..ir import Node, Span
 from ..symbols import FunctionSymbol
 from ..values import (
     NONE,
     Arguments,
+    Bound,
     Compiled,
     Const,
     External,
@@ -143,18 +144,25 @@ def _describe(name: str, value: Value, inputs: list[tuple[str, object]], numbers
     match value:
         case Tensor(sizes=sizes):
             inputs.append((name, "Tensor"))
-            known_parts = {"dtype": value.precision or value.dtype, "order": value.order, "rank": value.rank}
-            inputs += [(f"{name}.{part}", held) for part, held in known_parts.items() if held is not None]
+            known_parts = {
+                ".dtype": value.precision or value.dtype,
+                ".order": value.order,
+                ".rank": value.rank,
+                GRADIENT: value.requires_grad,
+            }
+            inputs += [(f"{name}{part}", held) for part, held in known_parts.items() if held is not None]
             numbers += [(f"{name}.size({dim})", size) for dim, size in enumerate(sizes or ())]
         case Const(value=bool()):
             inputs.append((name, "bool"))
         case Const(value=int() | float() as number):
             inputs.append((name, value.kind))
             numbers.append((name, number))
-        case Function(scope=Frame(env=held)):
-            inputs.append((name, "function"))
+        case Function(symbol=symbol, scope=Frame(env=held)):
+            inputs.append((name, _code(symbol)))
             cells = [(variable, cell.value) for variable, cell in held.items() if isinstance(cell, Const)]
             numbers += [(f"{name}.{variable}", cell) for variable, cell in cells if isinstance(cell, int | float)]
+        case Function(symbol=symbol) | Bound(function=Function(symbol=symbol)):
+            inputs.append((name, _code(symbol)))
         case Tuple_(items=items):
             inputs.append((name, kind_of(value)))
             for position, item in enumerate(items):

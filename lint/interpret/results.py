@@ -94,8 +94,21 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
         layout=_layout(name, last, arguments),
         unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
         precision=_precision(last, arguments, inputs, api.is_factory(name)),
+        requires_grad=_requires_grad(last, arguments, inputs, api.is_factory(name)),
         order=_order(last, arguments, api.is_factory(name)),
     )
+
+
+def _requires_grad(last: str, arguments: Arguments, inputs: list[Tensor], factory: bool) -> bool | None:
+    asked = arguments.get(0, "requires_grad") if last == "requires_grad_" else arguments.keyword("requires_grad")
+    match asked:
+        case Const(value=bool() as wanted):
+            return wanted
+        case None if last == "requires_grad_":
+            return True
+        case None if last == "detach" or factory:
+            return False
+    return False if inputs and all(value.requires_grad is False for value in inputs) else None
 
 
 def _layout(name: str, last: str, arguments: Arguments) -> str:
