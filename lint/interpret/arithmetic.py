@@ -23,6 +23,16 @@ from ..values import (
 
 COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
+MAX_EXPONENT = 64
+
+
+def _power(base: float, exponent: float) -> float:
+    """Raises `ValueError` where the result might take long to compute."""
+    if abs(exponent) > MAX_EXPONENT:
+        raise ValueError(exponent)
+    return float(base**exponent) if isinstance(base, float) else base**exponent
+
+
 _FOLDS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -30,6 +40,7 @@ _FOLDS: dict[str, Callable[..., Any]] = {
     "truediv": operator.truediv,
     "floordiv": operator.floordiv,
     "mod": operator.mod,
+    "pow": _power,
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,

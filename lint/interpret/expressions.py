@@ -352,7 +352,8 @@ def _unrolled(frame: Frame, node: Node, inner: Frame) -> Value | None:
 
 def _lambda(frame: Frame, node: Node) -> Value:
     prefix = f"{frame.qualname}.<locals>." if frame.function else ""
-    return Function(FunctionSymbol(frame.module, prefix + "<lambda>", node), frame)
+    scope = frame if frame.function or frame.is_comprehension else None  # at module level it reads globals
+    return Function(FunctionSymbol(frame.module, prefix + "<lambda>", node), scope)
 
 
 def _named(frame: Frame, node: Node) -> Value:
