@@ -93,7 +93,7 @@ def run(
     except TargetError as error:
         raise click.UsageError(str(error)) from None
     paths = () if LIBRARIES & set(target.path.parts) else (target.path,)
-    request = build_request(paths, config_file, use_cache=True, first_party=first_party)
+    request = build_request(paths, config_file, use_cache=True, first_party=first_party, target_torch=version)
     with _folder(collect) as folder:
         orders = Orders(
             folder=str(folder),

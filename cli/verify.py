@@ -167,6 +167,7 @@ def verify(
     from fullgraph.jit import emit_json, emit_text, session
     from fullgraph.jit.inputs import InputError
     from fullgraph.jit.isolate import ServerError
+    from fullgraph.jit.launch import torch_version
     from fullgraph.jit.plan import plans
     from fullgraph.jit.targets import Settings, TargetError
     from fullgraph.jit.verify import exit_code
@@ -186,6 +187,7 @@ def verify(
         paths = tuple(plan.target.path for plan in planned)
         named = {target.name for target in config.targets}
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
+        checked["target_torch"] = torch_version()  # what the findings are held against
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
         reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
     except (TargetError, InputError, ServerError) as error:

@@ -60,10 +60,13 @@ class RuleBook:
             symbol.rpartition(".")[0] for rule in rules.values() for match in rule.match for symbol in match.call
         )
         """What rules name a method of; modules are among them, which nobody calls."""
+        self._named = {symbol for rule in rules.values() for match in rule.match for symbol in match.call}
+        """What rules name for themselves, on whatever conditions; checks that listen to it are among them."""
         self.effects = {code: Effect(rule.effect) for code, rule in rules.items()}
         for rule in rules.values():
             if rule.check is not None:
                 module = import_module(f".checks.{rule.check}", __package__)
+                self._named.update(getattr(module, "CALLS", ()))
                 for fact in module.FACTS:
                     self._checks.setdefault(fact, []).append((rule, module))
 
@@ -112,8 +115,9 @@ class RuleBook:
 
     def _measured(self, symbol: str) -> Rule | None:
         """The rule for what breaks in the innermost module or class around the symbol, if none names the symbol."""
-        every = [match for rule in self._rules.values() for match in rule.match]
-        if any(match.unconditional and _names(match, Call, symbol) for match in every):
+        matches = [match for rule in self._rules.values() for match in rule.match if _names(match, Call, symbol)]
+        explained = symbol in self._named and symbol not in self._version.changed
+        if explained or any(match.unconditional for match in matches):
             return None
         around = [
             (len(prefix), rule)

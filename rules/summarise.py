@@ -14,7 +14,7 @@ SHOWN = {
     "break": ("breaks", "skips"),
     "recompile": ("recompiles",),
     "frozen": ("frozen",),
-    "raise": ("error", "breaks"),
+    "raise": ("error", "breaks", "skips"),
 }
 """What a bad example must come to, by what proves it."""
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("support.json")
+WRITTEN_FOR = "2.13"
+"""The version on which the rules' conditions and examples hold as they are written."""
 
 
 class Support(str, Enum):
@@ -39,6 +41,8 @@ class Version:
     torch: str
     rules: Mapping[str, Support] = field(default_factory=dict)
     symbols: Mapping[str, Support] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+    """Symbols that fare otherwise than on the version that the rules are written for."""
 
     def rule(self, code: str) -> Support:
         return self.rules.get(code, Support.UNMEASURED)
@@ -50,7 +54,7 @@ class Version:
 def load(torch: str) -> Version:
     """Of a measured version."""
     data = _packed()
-    place = data["versions"].index(torch)
+    place, written = (data["versions"].index(version) for version in (torch, WRITTEN_FOR))
     letters = {letter.value: letter for letter in Support}
     return Version(
         torch,
@@ -61,6 +65,9 @@ def load(torch: str) -> Version:
             if text[place] != Support.UNMEASURED.value
             for name in names.split()
         },
+        frozenset(
+            name for text, names in data["symbols"].items() if text[place] != text[written] for name in names.split()
+        ),
     )
 
 

@@ -200,9 +200,8 @@ def compositions(count: int, seed: int) -> list[Composition]:
             groups.setdefault(captured.pop() if len(captured) == 1 else "differs", []).append((symbol, arguments))
     found = []
     for number in range(count):
-        group = list(groups.values())[number % len(groups)]
-        form = list(FORMS)[number // len(groups) % len(FORMS)]
-        found.append(composed(*chosen.choice(group), form))
+        group = chosen.choice(list(groups.values()))
+        found.append(composed(*chosen.choice(group), list(FORMS)[number % len(FORMS)]))
     return found
 
 

@@ -93,7 +93,7 @@ class Pool:
     """Up to `jobs` servers whose processes have run the same prelude, started when there is work for them."""
 
     def __init__(self, python: Path, jobs: int, prelude: str = "", limit_s: float = TIME_LIMIT_S) -> None:
-        self._python = python
+        self._python = python.absolute()
         self._jobs = jobs
         self._prelude = prelude
         self._limit_s = limit_s

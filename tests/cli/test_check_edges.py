@@ -16,6 +16,7 @@ from fullgraph.cli.main import run
 from fullgraph.lint.config import AssumeCompiled, EntryPoint, Mode
 from fullgraph.lint.findings import CheckReport, Confidence, Effect, Finding, Severity, Span
 from fullgraph.lint.request import CheckRequest
+from fullgraph.rules.support import versions
 
 FINDING = Finding(
     code="FG201",
@@ -127,7 +128,7 @@ def test_findings_set_the_exit_code_and_notes_do_not(
         (["--ignore", "E501"], "--ignore: no rule has the code or prefix 'E501'; `fullgraph rules list` shows all"),
         (["--entry", "m.py"], "--entry: 'm.py' is not of the form PATH::QUALNAME, such as model.py::Net.forward"),
         (["--entry", "n.py::f"], "--entry: there is no file n.py"),
-        (["--target-torch", "new"], "target torch 'new' is not a version such as 2.13"),
+        (["--target-torch", "new"], f"target torch 'new' is not a version such as {versions()[-1]}"),
         (["--config", "none.toml"], "none.toml: cannot read it: No such file or directory"),
         (["--mode", "max"], "Invalid value for '--mode': 'max' is not one of 'default', 'fullgraph'."),
         (["--whatever"], "No such option '--whatever'."),

@@ -19,8 +19,7 @@ RULES = [rule for rule in read_folder(FOLDER) if not rule.code.startswith("FG9")
 BREAKS = [rule for rule in RULES if rule.effect in ("graph-break", "skipped-frame")]
 CERTAIN = [rule for rule in BREAKS if rule.confidence == "certain"]
 EVIDENCE = {".".join(evidence.torch.split(".")[:2]): evidence for evidence in read_all()}
-REFERENCE = EVIDENCE["2.13"]
-"""The version that the rules are written for."""
+REFERENCE = EVIDENCE[support.WRITTEN_FOR]
 ALL = pytest.mark.parametrize("evidence", EVIDENCE.values(), ids=EVIDENCE.keys())
 
 
