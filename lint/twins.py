@@ -40,9 +40,16 @@ class Twins:
     def __init__(self, project: Project, generator: Callable[[str], str | None]) -> None:
         self._project = project
         self._generator = generator
+        self._known: dict[tuple[str, str, Span], tuple[str, Span] | None] = {}
 
     def original(self, path: str, function: str, span: Span) -> tuple[str, Span] | None:
         """The same statement in the function of the same name in the generator."""
+        key = (path, function, span)
+        if key not in self._known:
+            self._known[key] = self._find(path, function, span)
+        return self._known[key]
+
+    def _find(self, path: str, function: str, span: Span) -> tuple[str, Span] | None:
         source = self._generator(path)
         if source is None or source == path:
             return None

@@ -14,7 +14,7 @@ from ..emission import Emission, Hit
 from ..facts import Fact
 from ..findings import Effect
 from ..guards import Called, Guard, Kind, Number, Place
-from ..ir import Span
+from ..ir import Node, Span
 from ..project import Project
 from ..symbols import ClassSymbol, FunctionSymbol, Module
 from ..torch_api import TorchApi
@@ -96,6 +96,10 @@ class Analysis:
     """Whether a decorator gives back the function it gets."""
     class_values: dict[tuple[ClassSymbol, str], Value] = field(default_factory=dict)
     """What class bodies assign to names."""
+    later_stores: dict[tuple[ClassSymbol, str], tuple[tuple[FunctionSymbol, Node, Node], ...]] = field(
+        default_factory=dict
+    )
+    """Assignments to an attribute outside of constructors: method, statement, value."""
     dataclasses: dict[ClassSymbol, bool] = field(default_factory=dict)
     mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
     entries: dict[object, EntryRecord] = field(default_factory=dict)

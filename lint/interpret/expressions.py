@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -94,7 +95,12 @@ def _is_foreign(value: Tensor | Sequence | ExternalObject) -> bool:
 
 
 def _constant(frame: Frame, node: Node) -> Value:
-    return Const(node[2])
+    return _const(node[2])
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _const(value: object) -> Const:
+    return Const(value)
 
 
 def _attribute(frame: Frame, node: Node) -> Value:
@@ -309,7 +315,7 @@ def _fstring(frame: Frame, node: Node) -> Value:
     parts = [evaluate(frame, part) for part in node[2]]
     if node[3] and all(isinstance(part, Const) for part in parts):
         return Const("".join(str(part.value) for part in parts if isinstance(part, Const)))
-    return Host("str", "tensor text" if any(isinstance(known(peek(frame, p)), Tensor) for p in node[2]) else "")
+    return Host("str", "tensor text" if any(isinstance(known(part), Tensor) for part in parts) else "")
 
 
 def _comprehension(frame: Frame, node: Node) -> Value:

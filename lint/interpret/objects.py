@@ -304,15 +304,22 @@ def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Val
     return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
 
 
+def _later_stores(analysis: Analysis, symbol: ClassSymbol, name: str) -> tuple[tuple[FunctionSymbol, Node, Node], ...]:
+    key = (symbol, name)
+    if key not in analysis.later_stores:
+        analysis.later_stores[key] = tuple(
+            row
+            for cls in resolution(analysis, symbol)[0]
+            for row in cls.stores.get(name, ())
+            if row[0].name != "__init__"
+        )
+    return analysis.later_stores[key]
+
+
 def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value | None) -> Value | None:
     """Other methods may assign it too: then its first value is not the only one."""
-    later = [
-        row
-        for cls in resolution(frame.analysis, receiver.symbol)[0]
-        for row in cls.stores.get(name, ())
-        if row[0].name != "__init__"
-    ]
-    if not later or frame.storing:
+    later = () if frame.storing else _later_stores(frame.analysis, receiver.symbol, name)
+    if not later:
         return value
     if isinstance(value, (Const, Host)) and value.kind in ("int", "float", "str", "bool"):
         return Host(value.kind, f"attribute {name}")
@@ -346,9 +353,10 @@ def _inherited(frame: Frame, span: Span, receiver: Instance, name: str) -> Value
 
 def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> Value:
     """A method read from an instance: bound, unless a decorator makes it something else."""
-    value = decorators.decorated(
-        frame.analysis.module_frame(method.module), method, method.owner and method.owner.scope
-    )
+    scope = method.owner and method.owner.scope
+    value: Value = Function(method, scope)
+    if method.decorators:
+        value = decorators.decorated(frame.analysis.module_frame(method.module), method, scope)
     match value:
         case External(name="builtins.property"):
             return calls.call(frame, span, Bound(receiver, Function(method)), Arguments())
