@@ -29,6 +29,7 @@ def f(x):
 f(torch.ones(3))
 """
 QUIET = BREAKS.replace('    print("!")\n', "")
+QUIET_EAGER = QUIET.replace("@torch.compile", "@torch.compile(backend='eager')")
 LINGER = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", {marker!r}])'
 
 PROGRAMS = {
@@ -64,7 +65,7 @@ PROGRAMS = {
     "hides_output": ("import sys\nsys.stdout = sys.stderr = None\n" + BREAKS, "ok", None),
     "closes_everything": ("import os\nos.closerange(0, 1000)\n" + QUIET + "f(torch.ones(4))", "ok", None),
     "moves_away": ('import os\nos.chdir("/")\n' + BREAKS, "ok", None),
-    "forks": ("import os\nchild = os.fork()\n" + QUIET + "if child: os.waitpid(child, 0)", "ok", None),
+    "forks": ("import os\nchild = os.fork()\n" + QUIET_EAGER + "if child: os.waitpid(child, 0)", "ok", None),
     "works_in_a_thread": (
         BREAKS.replace("f(torch.ones(3))\n", "import threading\nthreading.Timer(0.2, f, [torch.ones(3)]).start()\n"),
         "ok",
