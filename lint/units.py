@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
 
 from . import entries, roots, torch_api
@@ -18,8 +19,8 @@ from .ruleset import RuleSet
 
 WANTED = {Kind.FORWARD: b"forward", Kind.ALL: b"def "}
 """Without this word nothing in a file is taken for compiled."""
-ROOM = 24 << 20
-"""Bytes of source beyond which everything is forgotten and begun anew: IR and values take some thirty times as much."""
+ROOM = 10 << 20
+"""Bytes of source beyond which everything is forgotten and begun anew: IR and values take some fifty times as much."""
 FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 
 
@@ -50,6 +51,7 @@ class Units:
         if self._project.held > ROOM:
             self._project.forget()
             self._analysis = self._new_analysis()
+            gc.collect()
         module = self._project.load_if(task.path, WANTED.get(task.kind))
         if module is None or task.kind is Kind.PARSE:
             return Result()
