@@ -50,7 +50,7 @@ def check_syntax(source: bytes) -> SyntaxProblem | None:
     """What `summarise` would complain about. Python's symbol table is made without a tree of objects: half the cost."""
     try:
         _allow_depth()
-        symtable.symtable(source, "<file>", "exec")
+        symtable.symtable(source, "<file>", "exec")  # type: ignore[arg-type]  # it takes bytes as well
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         summary = summarise(source, None)  # it objects to more than the parser does
         return summary if isinstance(summary, SyntaxProblem) else None
