@@ -9,15 +9,13 @@ from typing import Any
 import click
 
 from fullgraph.lint.config import AssumeCompiled, Mode
-from fullgraph.lint.emit import concise, text
-from fullgraph.lint.emit import json as json_output
 from fullgraph.lint.findings import CheckReport, Confidence, Severity
 from fullgraph.lint.request import CheckRequest
 
+from .baseline import only_changed, settle
 from .compare import Comparison
+from .output import FORMATS, Background, render
 from .projects import merged, requests_of
-
-FORMATS = ("text", "concise", "json")
 
 
 class PathArgument(click.Path):
@@ -62,6 +60,21 @@ class PathArgument(click.Path):
 @click.option("--first-party", multiple=True, metavar="NAME|PATH", help="Trace into this package too. Repeatable.")
 @click.option("--include-libraries", is_flag=True, help="Report findings in installed libraries too.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--baseline",
+    "known_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Leave out the findings that this file puts off.",
+)
+@click.option(
+    "--write-baseline",
+    "written_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Put off all findings in this file; together with --baseline only drop what is no longer found.",
+)
+@click.option("--changed-since", metavar="REVISION", help="Report only on lines that differ from this git revision.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 @click.option(
@@ -74,6 +87,9 @@ def check(
     no_cache: bool,
     jobs: int | None,
     compare_torch: str | None,
+    known_file: Path | None,
+    written_file: Path | None,
+    changed_since: str | None,
     **options: Any,
 ) -> int:
     """Say where compiling the Python files in PATH (default: here) will break graphs, recompile or freeze values.
@@ -82,16 +98,22 @@ def check(
     --compare-torch, 1 says that findings appear.
     """
 
-    def checked(**target: Any) -> tuple[CheckReport, bool]:
-        requests = requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options | target)
-        return report_of(requests), any(request.config.notes for request in requests)
+    def requested(**target: Any) -> tuple[CheckRequest, ...]:
+        return requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options | target)
 
-    report, notes = checked()
+    requests = requested()
+    notes = any(request.config.notes for request in requests)
+    report = report_of(requests)
     if compare_torch is not None:
-        comparison = Comparison(report, checked(target_torch=compare_torch)[0], notes)
+        comparison = Comparison(report, report_of(requested(target_torch=compare_torch)), notes)
         show(comparison.render(output_format))
         return int(bool(comparison.appear))
-    show(render(report, output_format, notes))
+    files = [file for request in requests for file in request.files]
+    report, known = settle(report, files, known_file, written_file)
+    if changed_since is not None:
+        report = only_changed(report, changed_since)
+    own = [rule for request in requests for rule in request.config.rules]
+    show(render(report, output_format, notes, Background(own, known, known_file is not None)))
     return exit_code(report)
 
 
@@ -108,15 +130,6 @@ def report_of(requests: tuple[CheckRequest, ...]) -> CheckReport:
 def show(text: str) -> None:
     """click strips the styles by itself when stdout is no terminal."""
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
-
-
-def render(report: CheckReport, output_format: str, notes: bool) -> str:
-    match output_format:
-        case "json":
-            return json_output.render(report)
-        case "concise":
-            return concise.render(report, notes)
-    return text.render(report, notes)
 
 
 def exit_code(report: CheckReport) -> int:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import tokenize
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from io import BytesIO
 from itertools import groupby
-from pathlib import Path
 
 import click
 
 from ..findings import CheckReport, Effect, Entry, Finding, Span
-from ..notebook import code_cells
+from ..lines import lines_of
 from .concise import COLOURS, headline, printable, shown
 
 WIDTH = 120
@@ -36,7 +32,7 @@ def render(report: CheckReport, notes: bool) -> str:
 
 
 def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
-    read = cache(_lines_of)
+    read = cache(lines_of)
     findings = shown(report, notes)
     for finding in findings:
         yield (
@@ -54,27 +50,6 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
         yield f"`fullgraph rules explain {worst.code}` says more about a rule."
     yield from _worst(findings)
     yield _summary(report, findings)
-
-
-def _lines_of(path: str, cell: int | None) -> list[str]:
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        return []  # changed under our hands, or standard input; the finding stands without its source
-    if cell is not None:
-        return _cell_lines(data, cell)
-    try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-    except SyntaxError:
-        encoding = "utf-8"  # the finding may well be about this
-    return re.split("\r\n|\r|\n", data.decode(encoding, errors="replace"))
-
-
-def _cell_lines(notebook: bytes, cell: int) -> list[str]:
-    try:
-        return code_cells(notebook).get(cell, "").split("\n")
-    except ValueError:
-        return []  # changed under our hands
 
 
 def _source(finding: Finding, lines: list[str]) -> Iterator[str]:

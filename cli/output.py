@@ -1,0 +1,69 @@
+"""The output formats of `fullgraph check`; what only one of them needs is imported when it is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fullgraph.lint.findings import CheckReport, Finding
+from fullgraph.rules.model import Rule
+
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What a report for other tools tells beside the findings."""
+
+    own_rules: Sequence[Rule] = ()
+    known: Sequence[Finding] = ()
+    """Findings that the baseline puts off."""
+    has_baseline: bool = False
+
+
+def render(report: CheckReport, output_format: str, notes: bool, background: Background = Background()) -> str:
+    """The report as text; for GitHub the summary of the step is written on the side."""
+    match output_format:
+        case "json":
+            from fullgraph.lint.emit import json
+
+            return json.render(report)
+        case "concise":
+            from fullgraph.lint.emit import concise
+
+            return concise.render(report, notes)
+        case "sarif":
+            return _sarif(report, background)
+        case "github":
+            from fullgraph.lint.emit import github
+
+            _write_summary(github.summary(report, notes))
+            return github.render(report, notes)
+        case "gitlab":
+            from fullgraph.lint.emit import gitlab
+
+            return gitlab.render(report, notes)
+        case "junit":
+            from fullgraph.lint.emit import junit
+
+            return junit.render(report, notes)
+    from fullgraph.lint.emit import text
+
+    return text.render(report, notes)
+
+
+def _sarif(report: CheckReport, background: Background) -> str:
+    from fullgraph import rules
+    from fullgraph.lint.emit import sarif
+
+    every = {**rules.load(), **{rule.code: rule for rule in background.own_rules}}
+    return sarif.render(report, every, rules.__version__, background.known, background.has_baseline)
+
+
+def _write_summary(summary: str) -> None:
+    """GitHub names a file for the summary of the step that runs."""
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as out:
+            out.write(summary)

@@ -1,0 +1,255 @@
+"""`fullgraph check` where a machine reads it: output formats, the baseline, and the lines of a change."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from sarif_pydantic import Sarif
+
+from fullgraph.cli.main import run
+
+BREAKS = """\
+import torch
+
+@torch.compile
+def scale(x):
+    s = x.sum().item()
+    return x * s
+"""
+PRINTS = """\
+import torch
+
+@torch.compile
+def shout(x):
+    print(x)
+    return x
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    (tmp_path / "m.py").write_text(BREAKS)
+    return tmp_path
+
+
+@dataclass(frozen=True)
+class Done:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def check(*arguments: str) -> Done:
+    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
+        code = run(["check", "--no-cache", "--jobs", "1", *arguments])
+    return Done(code, stdout.getvalue(), stderr.getvalue())
+
+
+def sarif(*arguments: str) -> dict[str, Any]:
+    text = check("--output-format", "sarif", *arguments).stdout
+    Sarif.model_validate_json(text)
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+# formats
+
+
+def test_sarif_describes_the_rule_the_place_and_the_fix() -> None:
+    Path("m.py").write_text(PRINTS)
+    (run,) = sarif()["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    (result,) = run["results"]
+    assert rule["id"] == result["ruleId"] == "FG301"
+    assert rule["help"]["markdown"].startswith("# FG301")
+    region = {"startLine": 5, "startColumn": 5, "endLine": 5, "endColumn": 13}
+    assert result["locations"][0]["physicalLocation"]["region"] == region
+    assert result["level"] == "warning"
+    (change,) = result["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "m.py"
+    assert "is_compiling" in "".join(part["insertedContent"]["text"] for part in change["replacements"])
+
+
+def test_sarif_of_clean_code_and_of_odd_paths() -> None:
+    Path("m.py").write_text("import torch\n")
+    assert sarif()["runs"][0]["results"] == []
+    Path("a b%ü.py").write_text(BREAKS)
+    (result,) = sarif()["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b%25%C3%BC.py"
+
+
+def names() -> list[str]:
+    return [result["partialFingerprints"]["fullgraph/v1"] for result in sarif()["runs"][0]["results"]]
+
+
+def test_fingerprints_survive_moves_and_tell_twins_apart() -> None:
+    before = names()
+    Path("m.py").write_text("# a line\n\nimport os\n" + BREAKS)
+    assert names() == before
+    Path("m.py").write_text(BREAKS.replace("    return x * s", "    s = x.sum().item()\n    return x * s"))
+    assert names()[0] == before[0]
+    assert len(set(names())) == 2
+    Path("m.py").write_text(BREAKS.replace("x.sum()", "x.mean()"))
+    assert names() != before
+
+
+def test_github_annotations_and_summary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    Path("a,b.py").write_text(PRINTS.replace("print(x)", 'print("50%",\n          x)'))
+    done = check("--output-format", "github", "a,b.py")
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("::warning file=a%2Cb.py,title=FG301 print,line=5,endLine=6::")
+    assert "50%25" in line
+    summary = (tmp_path / "summary.md").read_text()
+    assert "| FG301 print | 1 |" in summary
+    assert "```suggestion\n" in summary
+    check("--output-format", "github", "m.py")
+    assert (tmp_path / "summary.md").read_text().startswith(summary)
+
+
+def test_gitlab_names_every_issue_once() -> None:
+    Path("n.py").write_text(BREAKS)
+    issues = json.loads(check("--output-format", "gitlab").stdout)
+    assert [issue["location"] for issue in issues] == [
+        {"path": path, "lines": {"begin": 5, "end": 5}} for path in ("m.py", "n.py")
+    ]
+    assert {issue["severity"] for issue in issues} <= {"info", "minor", "major", "critical", "blocker"}
+    assert len({issue["fingerprint"] for issue in issues}) == 2
+    assert {(issue["check_name"], type(issue["description"])) for issue in issues} == {("FG201", str)}
+
+
+def test_junit_counts_failures_and_passes() -> None:
+    root = ElementTree.fromstring(check("--output-format", "junit").stdout.split("\n", 1)[1])
+    (case,) = root.iter("testcase")
+    assert (root.get("failures"), case.get("file"), case.get("line")) == ("1", "m.py", "5")
+    assert case.find("failure") is not None
+    Path("m.py").write_text("import torch\n")
+    root = ElementTree.fromstring(check("--output-format", "junit").stdout.split("\n", 1)[1])
+    assert (root.get("tests"), root.get("failures")) == ("1", "0")
+
+
+# the baseline
+
+
+def repository() -> None:
+    """Three packages with a hundred findings each."""
+    Path("m.py").unlink()
+    for package in ("one", "two", "three"):
+        Path(package).mkdir()
+        Path(package, "__init__.py").touch()
+        for part in range(10):
+            lines = "".join(f"    s{i} = x[{i}].item()\n" for i in range(10))
+            Path(package, f"part{part}.py").write_text(BREAKS.replace("    s = x.sum().item()\n", lines))
+
+
+def test_a_baseline_makes_a_repository_green_until_it_gets_worse() -> None:
+    repository()
+    assert len(check("--output-format", "concise").stdout.splitlines()) == 300
+    done = check("--write-baseline", "known.json")
+    assert (done.exit_code, "wrote 300 findings to known.json" in done.stderr) == (0, True)
+    green = check("--baseline", "known.json", "--output-format", "github")
+    assert (green.exit_code, green.stdout, green.stderr) == (0, "", "")
+
+    path = Path("two/part3.py")
+    path.write_text("import os\n" + path.read_text().replace("    return", "    t = x.mean().item()\n    return"))
+    red = check("--baseline", "known.json", "--output-format", "github")
+    (line,) = red.stdout.splitlines()
+    assert red.exit_code == 1
+    assert "file=two/part3.py" in line
+    states = [result["baselineState"] for result in sarif("--baseline", "known.json")["runs"][0]["results"]]
+    assert (states.count("unchanged"), states.count("new")) == (300, 1)
+
+    path.write_text(path.read_text().replace("    t = x.mean().item()\n", "").replace("    s4 = x[4].item()\n", ""))
+    fewer = check("--baseline", "known.json")
+    assert fewer.exit_code == 0
+    assert "no longer found, drop it from known.json: two/part3.py: FG201 in scale" in fewer.stderr
+
+
+def test_a_baseline_may_only_get_shorter() -> None:
+    check("--write-baseline", "known.json")
+    Path("m.py").write_text(PRINTS)
+    done = check("--baseline", "known.json", "--write-baseline", "known.json")
+    assert done.exit_code == 1
+    assert json.loads(Path("known.json").read_text())["findings"] == []
+
+
+def test_entries_of_files_that_were_not_looked_at_are_not_stale() -> None:
+    Path("n.py").write_text(PRINTS)
+    check("--write-baseline", "known.json")
+    assert check("--baseline", "known.json", "n.py").stderr == ""
+    Path("m.py").unlink()
+    assert "m.py" in check("--baseline", "known.json", "n.py").stderr
+
+
+def test_a_baseline_counts_paths_from_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pyproject.toml").write_text("[tool.fullgraph]\n")
+    Path("package").mkdir()
+    Path("m.py").rename("package/m.py")
+    check("--write-baseline", "known.json")
+    monkeypatch.chdir("package")
+    assert check("--baseline", "../known.json").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, "can't read the baseline known.json: No such file or directory"),
+        ("{", "known.json is no baseline"),
+        ("[]", "known.json is no baseline"),
+        ('{"schema": "other/1", "findings": []}', "known.json has the schema 'other/1'"),
+    ],
+)
+def test_what_is_no_baseline(text: str | None, expected: str) -> None:
+    if text is not None:
+        Path("known.json").write_text(text)
+    done = check("--baseline", "known.json")
+    assert done.exit_code == 2
+    assert expected in done.stderr
+
+
+def test_a_baseline_that_cannot_be_written() -> None:
+    done = check("--write-baseline", "nowhere/known.json")
+    assert done.exit_code == 2
+    assert "can't write the baseline nowhere/known.json: No such file or directory" in done.stderr
+
+
+# the lines of a change
+
+
+def git(*arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+def test_only_the_lines_of_a_change_are_reported() -> None:
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    assert check("--changed-since", "main").exit_code == 0
+    Path("m.py").write_text(BREAKS.replace("    return x * s", "    t = x.mean().item()\n    return x * s"))
+    Path("a ü.py").write_text(PRINTS)
+    done = check("--changed-since", "HEAD", "--output-format", "concise")
+    assert [line.split(":")[:2] for line in done.stdout.splitlines()] == [["a ü.py", "5"], ["m.py", "6"]]
+    git("add", ".")
+    git("commit", "-qm", "two")
+    assert len(check("--changed-since", "HEAD~1", "--output-format", "concise").stdout.splitlines()) == 2
+    assert check("--changed-since", "HEAD").exit_code == 0
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_a_revision_that_git_does_not_know(prepare: bool) -> None:
+    if prepare:
+        git("init", "-q")
+    done = check("--changed-since", "nowhere")
+    assert done.exit_code == 2
+    assert "--changed-since: fatal: " in done.stderr
