@@ -14,6 +14,7 @@ from fullgraph.lint.request import CheckRequest
 
 from .baseline import only_changed, settle
 from .compare import Comparison
+from .fix import Fixing, fix_files
 from .output import FORMATS, Background, render
 from .projects import merged, requests_of
 
@@ -75,6 +76,10 @@ class PathArgument(click.Path):
     help="Put off all findings in this file; together with --baseline only drop what is no longer found.",
 )
 @click.option("--changed-since", metavar="REVISION", help="Report only on lines that differ from this git revision.")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes, then report what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="Let the other three take fixes that may change results.")
+@click.option("--fix-only", is_flag=True, help="Apply the fixes and report nothing; exit with 0.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change, write nothing; exit with 1 if there is any.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 @click.option(
@@ -90,6 +95,10 @@ def check(
     known_file: Path | None,
     written_file: Path | None,
     changed_since: str | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    fix_only: bool,
+    diff: bool,
     **options: Any,
 ) -> int:
     """Say where compiling the Python files in PATH (default: here) will break graphs, recompile or freeze values.
@@ -101,9 +110,19 @@ def check(
     def requested(**target: Any) -> tuple[CheckRequest, ...]:
         return requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options | target)
 
+    fixing = Fixing(fix, unsafe_fixes, fix_only, diff)
+    fixing.refuse_with(
+        {"--compare-torch": compare_torch, "--baseline": known_file, "--write-baseline": written_file}
+        | {"--changed-since": changed_since}
+    )
     requests = requested()
     notes = any(request.config.notes for request in requests)
     report = report_of(requests)
+    if fixing.asked:
+        outcome = fix_files(fixing, report, requests, notes)
+        if fixing.fix_only or fixing.diff:
+            return int(fixing.diff and bool(outcome.changed))
+        report = outcome.report
     if compare_torch is not None:
         comparison = Comparison(report, report_of(requested(target_torch=compare_torch)), notes)
         show(comparison.render(output_format))

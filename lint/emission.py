@@ -30,6 +30,8 @@ class Hit(Struct, frozen=True):
     """Why this is only a note, empty where it is not."""
     wrapped_by: str = ""
     """The id of the break that Dynamo reports around this one, in a loop or an unknown context."""
+    fixable: bool = True
+    """The rule's fix, if it has one, may apply here."""
 
 
 class Emission(Struct, frozen=True):

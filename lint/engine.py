@@ -71,10 +71,10 @@ class _Run:
         self._request = request
         self._config = config
         self._cache = None if folder is None else SummaryCache(folder / "summaries", rules.__version__)
-        self._project = Project(config.root, self._cache, config.first_party)
+        self._project = Project(config.root, self._cache, config.first_party, request.contents)
         self._asked_about = {str(path) for path in request.files}
-        file = None if folder is None else folder / "projects" / _name(request)
-        self._index = Index(file, self._describe, self._is_installed)
+        file = None if folder is None or request.contents else folder / "projects" / _name(request)
+        self._index = Index(file, self._describe, self._is_installed, request.contents)
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
         self._units: Units | None = None
@@ -240,7 +240,9 @@ class _Run:
 
         processes = processes_for(len(tasks), self._request.jobs)
         if processes > 1:
-            yield from run(tasks, Setup(self._config, self._request.torch, self._cache, self._environment), processes)
+            request = self._request
+            setup = Setup(self._config, request.torch, self._cache, self._environment, request.contents)
+            yield from run(tasks, setup, processes)
         else:
             yield done_by(self._here(), self._project, tasks)
 

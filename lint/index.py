@@ -11,7 +11,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -73,11 +73,15 @@ Describe = Callable[[str, bytes, os.stat_result], FileRecord]
 class Index:
     """The snapshot in `file`, brought up to date file by file; with None nothing is remembered.
 
-    Of what is `installed`, which changes as a whole if at all, the time stamp is enough.
+    Of what is `installed`, which changes as a whole if at all, the time stamp is enough. The files in `contents` are
+    taken to hold that.
     """
 
-    def __init__(self, file: Path | None, describe: Describe, installed: Callable[[str], bool]) -> None:
+    def __init__(
+        self, file: Path | None, describe: Describe, installed: Callable[[str], bool], contents: Mapping[str, bytes]
+    ) -> None:
         self._file = file
+        self._contents = contents
         self._installed = installed
         self._describe = describe
         self._before = Snapshot() if file is None else _read(file)
@@ -92,6 +96,8 @@ class Index:
 
     def _look(self, path: str) -> FileRecord:
         state = os.stat(path)
+        if path in self._contents:
+            return self._describe(path, self._contents[path], state)
         if self._installed(path):
             return self._stamped(path, state)
         known = self._before.files.get(path)

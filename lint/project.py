@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from . import notebook as notebooks
@@ -24,10 +24,17 @@ STUB = ".pyi"
 class Project:
     """The first-party code below `root`; loads modules on demand and remembers them."""
 
-    def __init__(self, root: Path, cache: SummaryCache | None, first_party: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        cache: SummaryCache | None,
+        first_party: tuple[str, ...] = (),
+        contents: Mapping[str, bytes] | None = None,
+    ) -> None:
         self._root = str(root)
         self._cache = cache
         self._first_party = first_party
+        self._contents = contents or {}
         self._libraries = site_packages(root)
         self._by_path: dict[str, Module | None] = {}
         self._sources: dict[str, SourceFile] = {}
@@ -51,7 +58,7 @@ class Project:
         Raises OSError where the file itself can't be read.
         """
         if path not in self._by_path:
-            self._by_path[path] = self._load(path, _read(path))
+            self._by_path[path] = self._load(path, self._read(path))
         return self._by_path[path]
 
     def load_if(self, path: str, word: bytes | None) -> Module | None:
@@ -60,7 +67,7 @@ class Project:
         Raises OSError where the file can't be read.
         """
         if path not in self._by_path:
-            notebook = _read(path)
+            notebook = self._read(path)
             if word is not None and word in notebook.source:
                 self._by_path[path] = self._load(path, notebook)
             else:
@@ -88,9 +95,14 @@ class Project:
         if module is not None:
             return module
         if path not in self._sources:
-            notebook = _read(path)
+            notebook = self._read(path)
             self._sources[path] = SourceFile(path, notebook.source, cells=notebook.cells)
         return self._sources[path]
+
+    def _read(self, path: str) -> Notebook:
+        """A file as Python; only a notebook has cells."""
+        data = self._contents[path] if path in self._contents else Path(path).read_bytes()
+        return notebooks.read(data) if path.endswith(SUFFIX) else Notebook(data)
 
     def _load(self, path: str, notebook: Notebook) -> Module | None:
         if notebook.problem is not None:
@@ -221,9 +233,3 @@ def _holds_code(place: str) -> bool:
         return False
     below = [entry.path for entry in entries if entry.is_dir() and entry.name.isidentifier()]
     return any(entry.name.endswith(".py") for entry in entries) or any(map(_holds_code, below))
-
-
-def _read(path: str) -> Notebook:
-    """A file as Python; only a notebook has cells."""
-    data = Path(path).read_bytes()
-    return notebooks.read(data) if path.endswith(SUFFIX) else Notebook(data)

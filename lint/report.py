@@ -78,7 +78,7 @@ class Reporter:
 
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""
-        fix = self._rules[finding.code].fix
+        fix = self._rules[finding.code].fix if emission.hit.fixable else None
         path, span = self._original(emission.path, emission.function, emission.hit.span)
         module = self._project.load(path) if fix is not None else None
         if fix is None or module is None or module.cells:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .config import Config
@@ -23,3 +24,5 @@ class CheckRequest:
     use_cache: bool = True
     jobs: int | None = None
     """How many processes to use at most; None: one a core, where there is enough to do."""
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+    """What these files (absolute paths) are taken to hold, whatever the disk says; nothing of it is remembered."""

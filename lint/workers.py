@@ -6,7 +6,7 @@ import gc
 import itertools
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -30,6 +30,7 @@ class Setup(NamedTuple):
     torch: str
     cache: SummaryCache | None
     environment: frozenset[str]
+    contents: Mapping[str, bytes]
 
 
 def processes_for(tasks: int, asked: int | None) -> int:
@@ -83,7 +84,7 @@ def _received(connection: Connection, process: BaseProcess) -> Done:
 
 def _serve(connection: Connection, setup: Setup) -> None:
     gc.disable()
-    project = Project(Path(setup.config.root), setup.cache, setup.config.first_party)
+    project = Project(Path(setup.config.root), setup.cache, setup.config.first_party, setup.contents)
     units = Units(project, setup.config, ruleset(setup.torch, setup.config.rules), setup.environment)
     while True:
         try:
