@@ -88,8 +88,8 @@ class RuleBook:
                     hits.append(Hit(rule.code, fact.span, min(confidence_of(fact), interest.most, key=rank)))
         for rule, check in interest.checks:
             hits.extend(check(fact, frame, rule))
-        if interest.measured is not None and not hits:
-            hits.append(Hit(interest.measured.code, fact.span, Confidence.LIKELY))
+        if interest.measured is not None and not any(self.effects[hit.code] is Effect.GRAPH_BREAK for hit in hits):
+            return [Hit(interest.measured.code, fact.span, Confidence.LIKELY)]
         return hits
 
     def _interest(self, kind: type[Fact], symbol: str, settings: Settings) -> Interest:
