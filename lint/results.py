@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from .emission import Emission
 from .findings import Entry
 from .summary import SyntaxProblem
+
+_DECODER = msgspec.msgpack.Decoder(tuple[Emission, ...])
 
 
 class Kind(str, Enum):
@@ -37,11 +42,22 @@ class Task(NamedTuple):
 class Result(Struct, frozen=True):
     """What one part of the check brought up."""
 
-    emissions: tuple[Emission, ...] = ()
+    packed: bytes = b""
+    """The emissions, which most checks only pass on: many ways lead to one line, so they shrink to a tenth."""
     entries: tuple[Entry, ...] = ()
     """Paths are absolute."""
     active: bool = False
     """The file makes or calls compiled code."""
+
+    @property
+    def emissions(self) -> tuple[Emission, ...]:
+        return _DECODER.decode(zlib.decompress(self.packed)) if self.packed else ()
+
+
+def packed(emissions: Iterable[Emission]) -> bytes:
+    """Emissions as a `Result` keeps them."""
+    found = tuple(emissions)
+    return zlib.compress(msgspec.msgpack.encode(found), level=1) if found else b""
 
 
 class Done(NamedTuple):

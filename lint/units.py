@@ -13,7 +13,7 @@ from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Settings
 from .project import Project
-from .results import Kind, Result, Task, entry_order
+from .results import Kind, Result, Task, entry_order, packed
 from .rulebook import RuleBook
 from .ruleset import RuleSet
 
@@ -78,7 +78,7 @@ class Units:
                     emissions[module.path] += frame.emissions
                 if analysis.touched > touched:
                     active.add(module.path)
-        alone = {path: Result(tuple(items), active=path in active) for path, items in emissions.items()}
+        alone = {path: Result(packed(items), active=path in active) for path, items in emissions.items()}
         return alone, self._explored()
 
     def _explored(self) -> Result:
@@ -88,7 +88,7 @@ class Units:
         for record in records:
             emissions.update(dict.fromkeys(entries.explore(self._analysis, record, self._settings_of(record))))
         emissions.update(dict.fromkeys(entries.recompiling(self._analysis, self._settings_of)))
-        return Result(tuple(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
+        return Result(packed(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
 
     def _settings_of(self, record: EntryRecord) -> Settings:
         return roots.settings_of(self._analysis, record, self._fullgraph)
