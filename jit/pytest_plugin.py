@@ -1,0 +1,182 @@
+"""The pytest plugin: counts the graph breaks and recompiles of each test, and fails those that have too many.
+
+Off unless asked by `--fullgraph`, the marker or the fixture; then torch is imported, not before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import ratchet
+from .ratchet import Counts
+from .tally import Site, watched
+
+SITES = "fullgraph_sites"
+BREAKS, RECOMPILES = "fullgraph_breaks", "fullgraph_recompiles"
+SHOWN = 30
+"""Root sites listed in the summary."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fullgraph", "graph breaks and recompiles of torch.compile")
+    group.addoption("--fullgraph", action="store_true", help="Count graph breaks and recompiles in every test.")
+    group.addoption(
+        "--fullgraph-baseline",
+        type=Path,
+        metavar="FILE",
+        help="Fail a test that has more graph breaks or recompiles than FILE allows it. Implies --fullgraph.",
+    )
+    group.addoption(
+        "--fullgraph-write-baseline",
+        type=Path,
+        metavar="FILE",
+        help="Write what each test has; together with --fullgraph-baseline only lower what it allows.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "fullgraph(max_breaks=0, max_recompiles=0): fail the test if torch.compile breaks the graph, or compiles a "
+        "function again, more often than this.",
+    )
+    if _asked(config):
+        config.pluginmanager.register(Session(config), "fullgraph-session")
+
+
+def _asked(config: pytest.Config) -> bool:
+    options = ("fullgraph", "fullgraph_baseline", "fullgraph_write_baseline")
+    return any(config.getoption(name) for name in options)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    marker = item.get_closest_marker("fullgraph")
+    if marker is None and not _asked(item.config):
+        return (yield)
+    import torch
+
+    torch._dynamo.reset()
+    with watched(item.config.rootpath) as tally:
+        result = yield
+    breaks, recompiles = tally.breaks(libraries=False), tally.recompiles()
+    _record(item, breaks, recompiles)
+    if marker is not None:
+        allowed = Counts(*_limits(*marker.args, **marker.kwargs))
+        _hold(breaks, recompiles, allowed, "its marker allows")
+    elif (session := item.config.pluginmanager.get_plugin("fullgraph-session")) and session.allowed is not None:
+        _hold(breaks, recompiles, session.allowed.get(item.nodeid, Counts()), "the baseline allows")
+    return result
+
+
+def _limits(max_breaks: int = 0, max_recompiles: int = 0) -> tuple[int, int]:
+    return max_breaks, max_recompiles
+
+
+def _record(item: pytest.Item, breaks: list[Site], recompiles: list[Site]) -> None:
+    """In the report, which goes from a worker to the terminal and into JUnit files."""
+    item.user_properties += [(BREAKS, len(breaks)), (RECOMPILES, len(recompiles))]
+    if breaks or recompiles:
+        item.user_properties.append((SITES, [site.as_plain() for site in (*breaks, *recompiles)]))
+
+
+def _hold(breaks: list[Site], recompiles: list[Site], allowed: Counts, source: str) -> None:
+    found = Counts(len(breaks), len(recompiles))
+    if found.exceeds(allowed):
+        sites = "\n".join(f"  {site}" for site in (*breaks, *recompiles))
+        pytest.fail(f"torch.compile: {found}, {source} {allowed}\n{sites}", pytrace=False)
+
+
+@pytest.fixture
+def assert_compiles(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`assert_compiles(fn, *inputs, breaks=0, recompiles=0, first_party=True, **options)`.
+
+    Calls `fn`, compiled unless it is already, with the inputs, and fails where Dynamo broke the graph or compiled
+    again more often than said during this call. With `first_party` breaks inside libraries do not count. Further
+    calls with the same function in one test go on with what has been compiled. Gives what `fn` returns.
+    """
+    import torch
+
+    compiled: dict[int, Any] = {}
+
+    def call(
+        fn: Callable[..., Any],
+        *inputs: Any,
+        breaks: int = 0,
+        recompiles: int = 0,
+        first_party: bool = True,
+        **options: Any,
+    ) -> Any:
+        if (target := compiled.get(id(fn))) is None:
+            plain = not (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch._dynamo.OptimizedModule))
+            target = compiled[id(fn)] = torch.compile(fn, backend="eager") if plain else fn
+        with watched(request.config.rootpath) as tally:
+            result = target(*inputs, **options)
+        _hold(tally.breaks(not first_party), tally.recompiles(), Counts(breaks, recompiles), "expected are at most")
+        return result
+
+    torch._dynamo.reset()
+    return call
+
+
+class Session:
+    """What a run as a whole knows: the baseline, and every test's counts, whichever worker it ran in."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._baseline: Path | None = config.getoption("fullgraph_baseline")
+        self._written: Path | None = config.getoption("fullgraph_write_baseline")
+        self._counts: dict[str, Counts] = {}
+        self._sites: Counter[Site] = Counter()
+        try:
+            self.allowed = None if self._baseline is None else ratchet.read(self._baseline)
+        except ratchet.RatchetError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call":
+            return
+        properties = dict(report.user_properties)
+        if BREAKS in properties:
+            self._counts[report.nodeid] = Counts(int(str(properties[BREAKS])), int(str(properties[RECOMPILES])))
+        sites: Any = properties.get(SITES, ())
+        self._sites.update(Site(**site) for site in sites)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """One line for each root site, the worst first."""
+        write = terminalreporter.write_line
+        terminalreporter.section("torch.compile")
+        worst = sorted(self._sites.items(), key=lambda item: (-item[1], item[0]))
+        for site, count in worst[:SHOWN]:
+            write(f"{count:>4} × {site}")
+        if len(worst) > SHOWN:
+            write(f"   … and {len(worst) - SHOWN} more sites")
+        total = Counts(
+            sum(found.breaks for found in self._counts.values()),
+            sum(found.recompiles for found in self._counts.values()),
+        )
+        write(f"{total} in {len(self._counts)} tests")
+        for line in self._settled():
+            write(line)
+
+    def _settled(self) -> list[str]:
+        """What is to be said of the baseline, which is written here, once, by the process that has a terminal."""
+        told = []
+        allowed = self.allowed or {}
+        for name, found in sorted(self._counts.items()):
+            if name in allowed and allowed[name].exceeds(found):
+                told.append(f"{name} has {found} now; the baseline allows {allowed[name]}")
+        told += [f"{name} is in the baseline, and was not run" for name in sorted(allowed.keys() - self._counts.keys())]
+        if self._written is not None:
+            counts = self._counts if self.allowed is None else ratchet.tightened(self.allowed, self._counts)
+            try:
+                ratchet.write(self._written, counts)
+            except OSError as error:
+                return [*told, f"can't write {self._written}: {error.strerror}"]
+            told.append(f"wrote the counts of {len(counts)} tests to {self._written}")
+        return told
