@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import libcst as cst
+import libcst.matchers as m
 
 from .findings import Edit
 from .ir import Span
@@ -30,6 +32,30 @@ class Slice:
     """The statement itself, or the line that a simple one shares with others."""
     first_line: int
     """The file's line that the tree's first line stands for."""
+    source: str
+    """The text that the finding underlines."""
+
+    @property
+    def function(self) -> cst.FunctionDef | None:
+        """The function that the tree is of."""
+        outer: cst.BaseStatement = self.tree.body[0]
+        while isinstance(outer, cst.If) and isinstance(outer.body, cst.IndentedBlock):
+            outer = outer.body.body[0]
+        return outer if isinstance(outer, cst.FunctionDef) else None
+
+    @property
+    def underlined(self) -> cst.BaseExpression | None:
+        """The expression that the finding underlines; the first where the statement has it several times."""
+        same = m.findall(self.statement, m.MatchIfTrue(self._is_underlined))
+        return cast("cst.BaseExpression", same[0]) if same else None
+
+    def _is_underlined(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.BaseExpression) and self.code(node) == self.source
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of a node, without parentheses around it."""
+        bare = node.with_changes(lpar=(), rpar=()) if isinstance(node, cst.BaseExpression) else node
+        return self.tree.code_for_node(bare)
 
     def replace(self, path: str, old: cst.CSTNode, new: cst.CSTNode) -> Edit:
         """The smallest edit of the file that puts `new` in the place of `old`; `path` is the file's name in it."""
@@ -73,7 +99,7 @@ def statement_at(module: Module, span: Span) -> Slice | None:
         assert isinstance(outer, cst.If)
         outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
     found = _follow(outer, _path_to(top, span))
-    return None if found is None else Slice(module, tree, *found, first - nested)
+    return None if found is None else Slice(module, tree, *found, first - nested, module.source_of(span))
 
 
 def _enclosing(tree: ast.Module, span: Span) -> ast.stmt | None:

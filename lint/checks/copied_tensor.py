@@ -23,10 +23,14 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     value = known(fact.arguments.positional[0])
     deep = fact.symbol == "copy.deepcopy"
     if deep and (_is_tensor(value) or _is_module(frame, value)):
-        yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=("GB4198",))
+        yield Hit(rule.code, fact.span, Confidence.CERTAIN, gb=("GB4198",), fixable=isinstance(value, Tensor))
     elif not deep and (_is_module(frame, value) or isinstance(value, (Tensor, Tuple_, Sequence, Mapping))):
         yield Hit(
-            rule.code, fact.span, Confidence.CERTAIN, gb=("GB0208",) if isinstance(value, Tensor) else ("GB0007",)
+            rule.code,
+            fact.span,
+            Confidence.CERTAIN,
+            gb=("GB0208",) if isinstance(value, Tensor) else ("GB0007",),
+            fixable=False,  # the copy shares its memory, a clone does not
         )
 
 

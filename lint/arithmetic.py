@@ -1,0 +1,311 @@
+"""Which expressions of a slice are pure arithmetic on tensors, and which names they are made of: what fixes may move.
+
+Importing this module imports libcst.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import libcst as cst
+import libcst.matchers as m
+
+from .slice import Slice
+from .symbols import Module
+from .vocabulary import words
+
+ELEMENTWISE = words(
+    """
+    abs acos acosh add asin asinh atan atan2 atanh ceil clamp clamp_max clamp_min clip clone cos cosh detach div elu erf
+    exp exp2 expm1 floor frac gelu hardtanh leaky_relu lerp log log10 log1p log2 masked_fill maximum minimum mish mul
+    nan_to_num neg negative pow reciprocal relu relu6 round rsqrt selu sigmoid sign silu sin sinh softplus sqrt square
+    sub tan tanh trunc xlogy
+    """
+)
+"""Functions and methods of tensors that give each element a new value of its own dtype, fail for none, and change
+nothing else.
+"""
+
+PREDICATES = words("eq ge gt isfinite isinf isnan isneginf isposinf le lt ne")
+"""The same, but the values are bools."""
+
+REDUCTIONS = words("all amax amin any max mean median min norm prod std sum var")
+"""Without a dimension they make a tensor of one element and no dimension."""
+
+TRUTHS = m.Comparison() | m.Call(func=m.Attribute(attr=m.Name(m.MatchIfTrue(PREDICATES.__contains__))))
+"""Of tensors, they are bool tensors."""
+
+PYTHON_TESTS = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+MAY_FAIL = (cst.MatrixMultiply, cst.FloorDivide, cst.Modulo)
+"""Operators that are not elementwise, or that fail for some integers."""
+
+NAMESPACES = frozenset({"torch", "F", "functional"})
+
+
+def torch_name(module: Module) -> str | None:
+    """`torch`, or what `import torch as …` calls it; None where the file has no name for it."""
+    for name, nodes in module.bindings.items():
+        aliases = [alias for node in nodes if node[0] == "import" for alias in node[2]]
+        only_imports = all(node[0] == "import" for node in nodes)
+        if only_imports and any(imported == "torch" and (renamed or imported) == name for imported, renamed in aliases):
+            return name
+    return None
+
+
+class Scope:
+    """The names of the function that a slice is of."""
+
+    def __init__(self, found: Slice, function: cst.FunctionDef) -> None:
+        self._found = found
+        self._function = function
+        self._tensors = frozenset(_tensor_parameters(function))
+        self._parameters = frozenset(_parameters(function))
+        self._bindings = _bindings(function)
+        self._seen = frozenset() if found.underlined is None else frozenset(_passed_to_torch(found.underlined))
+        self._open: set[str] = set()
+        """Names being looked up: in a loop, two may be made of each other."""
+
+    def leaves(self, expression: cst.CSTNode) -> frozenset[str] | None:
+        """The names that an elementwise expression is made of, numbers left out; None where it is none, or not pure.
+
+        A local that is assigned once, from such an expression, counts as that: equal leaves mean equal shapes.
+        """
+        match expression:
+            case cst.Integer() | cst.Float():
+                return frozenset()
+            case cst.Name(value=name):
+                return self._resolved(name)
+            case cst.Attribute(value=cst.Name("self"), attr=cst.Name(value=name)):
+                return frozenset({f"self.{name}"})
+            case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert(), expression=inner):
+                return self.leaves(inner)
+            case cst.BinaryOperation(operator=operator) if not isinstance(operator, MAY_FAIL):
+                return self._all(expression.left, expression.right)
+            case cst.Comparison(comparisons=[target]) if not isinstance(target.operator, PYTHON_TESTS):
+                return self._all(expression.left, target.comparator)
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args) if (
+                name in ELEMENTWISE | PREDICATES and all(not arg.star for arg in args)
+            ):
+                own = () if _is_namespace(receiver) else (receiver,)
+                return self._all(*own, *(arg.value for arg in args))
+        return None
+
+    def _all(self, *parts: cst.CSTNode) -> frozenset[str] | None:
+        found = [self.leaves(part) for part in parts]
+        return None if None in found else frozenset().union(*(names for names in found if names is not None))
+
+    def _resolved(self, name: str) -> frozenset[str] | None:
+        values = self._bindings.get(name, [])
+        if name in self._parameters:
+            return frozenset({name})
+        if not values:
+            return None  # a global, of which nothing is known
+        if len(values) == 1 and values[0] is not None and name not in self._open:
+            self._open.add(name)
+            made_of = self.leaves(values[0])
+            self._open.discard(name)
+            if made_of is not None and not any(self._bindings.get(leaf) for leaf in made_of):
+                return made_of
+        return frozenset({name})
+
+    def is_tensor(self, expression: cst.CSTNode) -> bool:
+        """Whether it is surely a tensor, as far as the function shows: arithmetic on one, or a reduction of one."""
+        match expression:
+            case cst.Name(value=name) if name in self._seen:
+                return True
+            case cst.Name(value=name) if name in self._parameters:
+                return name in self._tensors and all(
+                    value is not None and self._is_made(name, value) for value in self._bindings.get(name, ())
+                )
+            case cst.Name(value=name):
+                values = self._bindings.get(name, [])
+                return bool(values) and all(value is not None and self._is_made(name, value) for value in values)
+            case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert(), expression=inner):
+                return self.is_tensor(inner)
+            case cst.IfExp(body=body, orelse=orelse):
+                return self.is_tensor(body) and self.is_tensor(orelse)
+            case cst.BinaryOperation(left=left, right=right):
+                return self.is_tensor(left) or self.is_tensor(right)
+            case cst.Comparison(left=left, comparisons=[target]):
+                return self.is_tensor(left) or self.is_tensor(target.comparator)
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args) if (
+                name in ELEMENTWISE | PREDICATES | REDUCTIONS
+            ):
+                return self.is_tensor(args[0].value if _is_namespace(receiver) and args else receiver)
+        return False
+
+    def _is_made(self, name: str, value: cst.BaseExpression) -> bool:
+        """A value that is a tensor whatever `name` itself was."""
+        if name in self._open:
+            return name in self._tensors
+        self._open.add(name)
+        made = self.is_tensor(value)
+        self._open.discard(name)
+        return made
+
+    def is_scalar_test(self, test: cst.CSTNode) -> bool:
+        """Whether it is a bool tensor of no dimension: a reduction compared with a number or another, `any`, `all`."""
+        match test:
+            case cst.Comparison(left=left, comparisons=[target]) if not isinstance(target.operator, PYTHON_TESTS):
+                sides = (left, target.comparator)
+                return any(map(self.is_reduction, sides)) and all(map(self._is_single, sides))
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("any" | "all")), args=args):
+                whole = args[0].value if _is_namespace(receiver) and len(args) == 1 else receiver
+                plain = len(args) == _is_namespace(receiver)
+                return plain and m.matches(whole, TRUTHS) and self.leaves(whole) is not None and self.is_tensor(whole)
+        return False
+
+    def _is_single(self, side: cst.CSTNode) -> bool:
+        return self.is_reduction(side) or self.leaves(side) == frozenset()
+
+    def is_reduction(self, side: cst.CSTNode) -> bool:
+        """Whether it is a tensor of one element and no dimension."""
+        match side:
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args):
+                whole = args[0].value if _is_namespace(receiver) and len(args) == 1 else receiver
+                plain = len(args) == _is_namespace(receiver) and name in REDUCTIONS
+                return plain and self.leaves(whole) is not None and self.is_tensor(whole)
+        return False
+
+    def is_mutated(self, name: str) -> bool:
+        """Whether anything in the function changes the tensor of that name in place."""
+        tensor = m.Name(name)
+        in_place = (
+            m.AugAssign(target=tensor | m.Subscript(value=tensor))
+            | m.AssignTarget(target=m.Subscript(value=tensor))
+            | m.Call(func=m.Attribute(value=tensor, attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
+            | m.Arg(keyword=m.Name("out"), value=tensor)
+        )
+        return bool(m.findall(self._function, in_place))
+
+    def is_bound(self, expression: cst.CSTNode) -> bool:
+        """Whether all its names have a value before the statement, whichever way the function came."""
+        before = {*self._parameters, *_bound_before(self._function.body, self._found.line)}
+        used = {node.value for node in _names(expression)}
+        return all(name in before for name in used & {*self._bindings, *self._parameters})
+
+    def assigned_once(self, name: str) -> bool:
+        return len(self._bindings.get(name, ())) == 1 and name not in self._parameters
+
+    def uses(self, name: str) -> list[tuple[cst.CSTNode, cst.Name]]:
+        """Where the name is read: the node around it, and the name."""
+        found: list[tuple[cst.CSTNode, cst.Name]] = []
+        stack: list[cst.CSTNode] = [self._function.body]
+        while stack:
+            node = stack.pop()
+            for child in node.children:
+                stored = isinstance(node, (cst.AssignTarget, cst.Attribute)) and child is not getattr(node, "value", 0)
+                keyword = isinstance(node, cst.Arg) and child is node.keyword
+                if isinstance(child, cst.Name) and child.value == name and not stored and not keyword:
+                    if not isinstance(node, cst.AssignTarget):
+                        found.append((node, child))
+                else:
+                    stack.append(child)
+        return found
+
+    def joins_tensor(self, around: cst.CSTNode, part: cst.CSTNode) -> bool:
+        """Whether `part` is combined with a tensor there, so that the result is one whatever `part` is."""
+        match around:
+            case cst.BinaryOperation(left=left, right=right) if not isinstance(around.operator, cst.MatrixMultiply):
+                return self.is_tensor(right if left is part else left)
+        return False
+
+
+def has_comments(node: cst.CSTNode) -> bool:
+    """Whether a statement has comments inside, which would be lost with it."""
+    bare = node.with_changes(leading_lines=()) if isinstance(node, (cst.If, cst.SimpleStatementLine)) else node
+    return bool(m.findall(bare, m.Comment()))
+
+
+def _is_namespace(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name in NAMESPACES
+    return False
+
+
+def _passed_to_torch(expression: cst.BaseExpression) -> Iterator[str]:
+    """Names that torch's own functions take for tensors in the expression."""
+    for call in m.findall(expression, m.Call(func=m.Attribute(value=m.Name("torch")), args=[m.Arg(m.Name())])):
+        match call:
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=[cst.Arg(value=cst.Name(value=tensor))]):
+                if name in PREDICATES | REDUCTIONS:
+                    yield tensor
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    yield from (found for found in m.findall(node, m.Name()) if isinstance(found, cst.Name))
+
+
+def _parameters(function: cst.FunctionDef) -> Iterator[str]:
+    """Those that have a usable value: one that is None at times is not."""
+    parameters = function.params
+    for parameter in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
+        if not m.matches(parameter, m.Param(default=m.Name("None"))):
+            yield parameter.name.value
+
+
+def _tensor_parameters(function: cst.FunctionDef) -> Iterator[str]:
+    """Those that are tensors by annotation, or of which nothing says otherwise."""
+    parameters = function.params
+    for parameter in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
+        match parameter.annotation:
+            case None if parameter.default is None and parameter.name.value not in ("self", "cls"):
+                yield parameter.name.value
+            case cst.Annotation(annotation=cst.Name("Tensor") | cst.Attribute(attr=cst.Name("Tensor"))):
+                if not m.matches(parameter, m.Param(default=m.Name("None"))):
+                    yield parameter.name.value
+
+
+def _bindings(function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression | None]]:
+    """Names bound in the function → the values assigned, None for what is bound otherwise."""
+    found: defaultdict[str, list[cst.BaseExpression | None]] = defaultdict(list)
+    stack: list[cst.CSTNode] = [function.body]
+    while stack:
+        node = stack.pop()
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value):
+                found[name].append(value)
+                stack.append(value)
+                continue
+            case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
+                found[name].append(value)
+            case cst.Assign(targets=targets):
+                for name in {inner.value for target in targets for inner in _names(target.target)}:
+                    found[name].append(None)
+            case cst.AugAssign(target=target) | cst.For(target=target) | cst.NamedExpr(target=target):
+                for inner in _names(target):
+                    found[inner.value].append(None)
+            case cst.Del() | cst.Global() | cst.Nonlocal() | cst.AsName() | cst.MatchAs() | cst.MatchStar():
+                for inner in _names(node):
+                    found[inner.value].append(None)
+            case cst.FunctionDef(name=cst.Name(value=name)) | cst.ClassDef(name=cst.Name(value=name)):
+                found[name].append(None)
+            case cst.ImportAlias():
+                for inner in _names(node):
+                    found[inner.value].append(None)
+        stack.extend(node.children)
+    return dict(found)
+
+
+def _bound_before(block: cst.BaseSuite, line: cst.CSTNode) -> set[str]:
+    """Names assigned by statements that run before `line`, on the way from the block down to it."""
+    names: set[str] = set()
+    for statement in block.body:
+        if statement is line:
+            return names
+        if m.findall(statement, m.MatchIfTrue(lambda node: node is line)):
+            for inner in statement.children:
+                suite = inner.body if isinstance(inner, (cst.Else, cst.Finally)) else inner
+                if isinstance(suite, cst.IndentedBlock):
+                    names |= _bound_before(suite, line)
+            return names
+        if isinstance(statement, cst.SimpleStatementLine):
+            for part in statement.body:
+                match part:
+                    case cst.Assign(targets=targets):
+                        names |= {node.value for target in targets for node in _names(target.target)}
+                    case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression()):
+                        names.add(name)
+    return names

@@ -1,0 +1,66 @@
+"""`assert t, f"…{x}"` → `assert t, "…{x}"`, and `assert not t.any()` → `assert (~t).all()`: what Dynamo captures."""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from ..arithmetic import TRUTHS
+from ..findings import Fix
+from ..slice import Slice
+
+OPPOSITE = {"any": "all", "all": "any"}
+
+
+def fix(found: Slice, path: str) -> Fix | None:
+    statement = found.statement
+    if not isinstance(statement, cst.Assert):
+        return None
+    test, message = _affirmed(found, statement.test), _constant(found, statement.msg)
+    if test is None or (statement.msg is not None and message is None):
+        return None
+    changed = statement.with_changes(test=test, msg=message)
+    if changed.deep_equals(statement):
+        return None
+    return Fix("assert what Dynamo captures", "unsafe", (found.replace(path, statement, changed),))
+
+
+def _affirmed(found: Slice, test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The test without `not`; None where that has to stay."""
+    match test:
+        case cst.UnaryOperation(
+            operator=cst.Not(),
+            expression=cst.Call(func=cst.Attribute(value=bools, attr=cst.Name("any" | "all" as name)), args=[]),
+        ) if m.matches(bools, TRUTHS):
+            inner = f"({found.code(bools)})" if isinstance(bools, cst.Comparison) else found.code(bools)
+            return cst.parse_expression(f"(~{inner}).{OPPOSITE[name]}()")
+        case cst.UnaryOperation(operator=cst.Not()):
+            return None
+    return test
+
+
+def _constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """The message with its gaps left open, as the text to be filled in is written; None for any other expression."""
+    match message:
+        case cst.SimpleString():
+            return message
+        case cst.FormattedString(start=start, parts=parts) if not _quotes_inside(message):
+            text = "".join(
+                part.value.replace("{{", "{").replace("}}", "}")
+                if isinstance(part, cst.FormattedStringText)
+                else found.tree.code_for_node(part)
+                for part in parts
+            )
+            return cst.SimpleString(start.replace("f", "").replace("F", "") + text + message.end)
+        case cst.BinaryOperation(left=cst.SimpleString() as text, operator=cst.Modulo()):
+            return text
+        case cst.Call(func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name("format"))):
+            return text
+    return None
+
+
+def _quotes_inside(message: cst.FormattedString) -> bool:
+    """Whether a gap holds a quote or a backslash, which would end or change the plain string."""
+    gaps = [part for part in message.parts if isinstance(part, cst.FormattedStringExpression)]
+    code = "".join(cst.Module([]).code_for_node(gap) for gap in gaps)
+    return any(character in code for character in "\"'\\\n")

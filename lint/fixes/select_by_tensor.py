@@ -1,0 +1,132 @@
+"""A branch on a tensor whose ways are arithmetic on the same tensors → `torch.where`, which computes both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+import libcst.matchers as m
+
+from ..arithmetic import TRUTHS, Scope, has_comments, torch_name
+from ..findings import Fix
+from ..slice import Slice
+
+TITLE = "select with `torch.where`, which computes both sides"
+
+
+def fix(found: Slice, path: str) -> Fix | None:
+    torch, function = torch_name(found.module), found.function
+    if torch is None or function is None:
+        return None
+    change = _change(found, Scope(found, function), torch)
+    return None if change is None else Fix(TITLE, "unsafe", (found.replace(path, *change),))
+
+
+Change = tuple[cst.CSTNode, cst.CSTNode]
+"""A node, and what takes its place."""
+
+
+def _change(found: Slice, scope: Scope, torch: str) -> Change | None:
+    match found.statement:
+        case cst.If() as branch if not has_comments(branch):
+            return _of_statement(found, scope, torch, branch)
+        case cst.BaseSmallStatement() as statement:
+            return _of_expression(found, scope, torch, statement)
+    return None
+
+
+def _of_expression(found: Slice, scope: Scope, torch: str, statement: cst.BaseSmallStatement) -> Change | None:
+    """`a if t else b`, all that is assigned or returned."""
+    match statement:
+        case cst.Assign(value=cst.IfExp() as choice) | cst.Return(value=cst.IfExp() as choice):
+            selected = _selected(found, scope, torch, choice.test, choice.body, choice.orelse)
+            aliases = isinstance(statement, cst.Assign) and _aliases(scope, statement, (choice.body, choice.orelse))
+            return None if selected is None or aliases else (choice, selected)
+    return None
+
+
+def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Change | None:
+    """`if t: return a`, or `if t: y = a`, with an `else` or what comes without one."""
+    block = _block_of(found.tree, branch)
+    if block is None:
+        return None  # an `elif`
+    at = next(index for index, line in enumerate(block.body) if line is branch)
+    first, second, end = _only(branch.body), _otherwise(branch, block.body[at + 1 :]), at + 1
+    match first, second:
+        case cst.Return(value=cst.BaseExpression() as a), cst.Return(value=cst.BaseExpression() as b):
+            end += branch.orelse is None
+            if end - at > 1 and m.findall(block.body[at + 1], m.Comment()):
+                return None
+        case cst.Assign(targets=[target], value=a), cst.Assign(targets=[other], value=b) if isinstance(
+            target.target, cst.Name
+        ) and target.deep_equals(other):
+            pass
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)], value=a), _ if branch.orelse is None:
+            b = kept
+        case _:
+            return None
+    selected = _selected(found, scope, torch, branch.test, a, b)
+    if selected is None:
+        return None
+    if isinstance(first, cst.Assign) and _aliases(scope, first, (a, b)):
+        return None
+    line = cst.SimpleStatementLine([first.with_changes(value=selected)], leading_lines=branch.leading_lines)
+    return block, block.with_changes(body=[*block.body[:at], line, *block.body[end:]])
+
+
+def _selected(
+    found: Slice, scope: Scope, torch: str, test: cst.BaseExpression, a: cst.BaseExpression, b: cst.BaseExpression
+) -> cst.BaseExpression | None:
+    """The call that selects, where that is legal: a test of one element, and ways of one and the same shape."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, a, b = test.expression, b, a
+    first, second = scope.leaves(a), scope.leaves(b)
+    if any(m.findall(part, TRUTHS) for part in (a, b)):
+        return None  # bools, which the other way may not be
+    if first is None or second is None or not (first <= second or second <= first):
+        return None
+    if not all(scope.is_bound(part) and scope.is_tensor(part) for part in (a, b)) or not scope.is_scalar_test(test):
+        return None
+    return cst.parse_expression(f"{torch}.where({', '.join(found.code(part) for part in (test, a, b))})")
+
+
+def _aliases(scope: Scope, statement: cst.Assign, ways: tuple[cst.BaseExpression, ...]) -> bool:
+    """Whether one of the ways is a tensor itself, and the function changes that or the new one in place."""
+    named = [node for node in (*ways, *(target.target for target in statement.targets)) if isinstance(node, cst.Name)]
+    return any(scope.is_mutated(node.value) for node in named)
+
+
+def _block_of(tree: cst.Module, branch: cst.If) -> cst.IndentedBlock | None:
+    stack: list[cst.CSTNode] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.IndentedBlock) and any(line is branch for line in node.body):
+            return node
+        stack.extend(node.children)
+    return None
+
+
+def _otherwise(branch: cst.If, after: Sequence[cst.BaseStatement]) -> cst.BaseSmallStatement | None:
+    """What runs in place of the body: the `else`, or the statement after the branch."""
+    match branch.orelse:
+        case cst.Else(body=body):
+            return _only(body)
+        case None if after:
+            return _single(after[0])
+    return None
+
+
+def _only(body: cst.BaseSuite) -> cst.BaseSmallStatement | None:
+    match body:
+        case cst.IndentedBlock(body=[line]):
+            return _single(line)
+        case cst.SimpleStatementSuite(body=[statement]):
+            return statement
+    return None
+
+
+def _single(line: cst.BaseStatement) -> cst.BaseSmallStatement | None:
+    match line:
+        case cst.SimpleStatementLine(body=[statement]):
+            return statement
+    return None
