@@ -42,7 +42,7 @@ class Task(NamedTuple):
 class Result(Struct, frozen=True):
     """What one part of the check brought up."""
 
-    packed: bytes = b""
+    packed: bytes | tuple[Emission, ...] = b""
     """The emissions, which most checks only pass on: many ways lead to one line, so they shrink to a tenth."""
     entries: tuple[Entry, ...] = ()
     """Paths are absolute."""
@@ -51,13 +51,18 @@ class Result(Struct, frozen=True):
 
     @property
     def emissions(self) -> tuple[Emission, ...]:
+        if isinstance(self.packed, tuple):
+            return self.packed
         return _DECODER.decode(zlib.decompress(self.packed)) if self.packed else ()
 
 
-def packed(emissions: Iterable[Emission]) -> bytes:
+def packed(emissions: Iterable[Emission]) -> bytes | tuple[Emission, ...]:
     """Emissions as a `Result` keeps them."""
     found = tuple(emissions)
-    return zlib.compress(msgspec.msgpack.encode(found), level=1) if found else b""
+    try:
+        return zlib.compress(msgspec.msgpack.encode(found), level=1) if found else b""
+    except UnicodeEncodeError:
+        return found  # a file name that is no text
 
 
 class Done(NamedTuple):

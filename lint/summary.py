@@ -50,6 +50,7 @@ def check_syntax(source: bytes) -> SyntaxProblem | None:
     """What `summarise` would complain about. Python's symbol table is made without a tree of objects: half the cost."""
     try:
         _allow_depth()
+        _require_text(source)
         symtable.symtable(source, "<file>", "exec")  # type: ignore[arg-type]  # it takes bytes as well
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         summary = summarise(source, None)  # it objects to more than the parser does
@@ -59,7 +60,23 @@ def check_syntax(source: bytes) -> SyntaxProblem | None:
 
 def _parse(source: bytes) -> ast.Module:
     _allow_depth()
+    _require_text(source)
     return ast.parse(source)
+
+
+def _require_text(source: bytes) -> None:
+    """Python's parser overlooks bytes in comments that are no text, but no file with them can be imported."""
+    if source.isascii():
+        return
+    import io
+    import tokenize
+
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    try:
+        source.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise SyntaxError(f"bytes that are no {encoding}", ("<file>", line, None, None)) from None
 
 
 def _allow_depth() -> None:

@@ -104,8 +104,14 @@ def test_entries_named_on_the_command_line(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"import torch\nx = (\n", b"import torch\nx = '\xff'\n", b"import torch\n\0"],
-    ids=["syntax error", "not UTF-8", "null byte"],
+    [
+        b"import torch\nx = (\n",
+        b"import torch\nx = '\xff'\n",
+        b"import torch\n\0",
+        b"import torch\n# \xe9\n",
+        b"# \xe9\n",
+    ],
+    ids=["syntax error", "not UTF-8", "null byte", "comment not UTF-8", "first comment not UTF-8"],
 )
 def test_a_file_that_is_no_python_is_a_finding_and_the_others_are_checked(content: bytes) -> None:
     Path("bad.py").write_bytes(content)
