@@ -36,6 +36,10 @@ REDUCTIONS = words("all amax amin any max mean median min norm prod std sum var"
 TRUTHS = m.Comparison() | m.Call(func=m.Attribute(attr=m.Name(m.MatchIfTrue(PREDICATES.__contains__))))
 """Of tensors, they are bool tensors."""
 
+DTYPE_BOUND = m.Attribute(
+    value=m.Call(func=m.Attribute(value=m.Name("torch"), attr=m.Name("finfo")), args=[m.Arg(m.Attribute(m.Name()))]),
+    attr=m.Name("max") | m.Name("min") | m.Name("eps") | m.Name("tiny"),
+)
 PYTHON_TESTS = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 MAY_FAIL = (cst.MatrixMultiply, cst.FloorDivide, cst.Modulo)
 """Operators that are not elementwise, or that fail for some integers."""
@@ -101,6 +105,8 @@ class Scope:
             return frozenset({name})
         if not values:
             return None  # a global, of which nothing is known
+        if all(value is not None and self.is_number(value) for value in values):
+            return frozenset()
         if len(values) == 1 and values[0] is not None and name not in self._open:
             self._open.add(name)
             made_of = self.leaves(values[0])
@@ -108,6 +114,17 @@ class Scope:
             if made_of is not None and not any(self._bindings.get(leaf) for leaf in made_of):
                 return made_of
         return frozenset({name})
+
+    def is_number(self, expression: cst.CSTNode) -> bool:
+        """Whether it is a Python number that costs nothing to compute: a literal, or a bound of a dtype."""
+        match expression:
+            case cst.Integer() | cst.Float():
+                return True
+            case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+                return self.is_number(inner)
+            case cst.BinaryOperation(left=left, right=right, operator=cst.Add() | cst.Subtract() | cst.Multiply()):
+                return self.is_number(left) and self.is_number(right)
+        return m.matches(expression, DTYPE_BOUND)
 
     def is_tensor(self, expression: cst.CSTNode) -> bool:
         """Whether it is surely a tensor, as far as the function shows: arithmetic on one, or a reduction of one."""
@@ -179,9 +196,9 @@ class Scope:
         )
         return bool(m.findall(self._function, in_place))
 
-    def is_bound(self, expression: cst.CSTNode) -> bool:
-        """Whether all its names have a value before the statement, whichever way the function came."""
-        before = {*self._parameters, *_bound_before(self._function.body, self._found.line)}
+    def is_bound(self, expression: cst.CSTNode, also: frozenset[str] = frozenset()) -> bool:
+        """Whether all its names but those have a value before the statement, whichever way the function came."""
+        before = {*also, *self._parameters, *_bound_before(self._function.body, self._found.line)}
         used = {node.value for node in _names(expression)}
         return all(name in before for name in used & {*self._bindings, *self._parameters})
 

@@ -51,6 +51,8 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
     if block is None:
         return None  # an `elif`
     at = next(index for index, line in enumerate(block.body) if line is branch)
+    if branch.orelse is None and (mended := _mended(found, scope, torch, branch)) is not None:
+        return block, block.with_changes(body=[*block.body[:at], *mended, *block.body[at + 1 :]])
     first, second, end = _only(branch.body), _otherwise(branch, block.body[at + 1 :]), at + 1
     match first, second:
         case cst.Return(value=cst.BaseExpression() as a), cst.Return(value=cst.BaseExpression() as b):
@@ -61,8 +63,6 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
             target.target, cst.Name
         ) and target.deep_equals(other):
             pass
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)], value=a), _ if branch.orelse is None:
-            b = kept
         case _:
             return None
     selected = _selected(found, scope, torch, branch.test, a, b)
@@ -74,10 +74,62 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
     return block, block.with_changes(body=[*block.body[:at], line, *block.body[end:]])
 
 
+def _mended(found: Slice, scope: Scope, torch: str, branch: cst.If) -> list[cst.BaseStatement] | None:
+    """`if t: y = a` → `y = where(t, a, y)`; an `if p and t` keeps the `if p`, numbers made on the way stay."""
+    body = _lines(branch.body)
+    numbers = {name for line in body[:-1] if (name := _number(scope, line)) is not None}
+    last = _single(body[-1])
+    match last:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)], value=value) if len(numbers) == len(
+            body
+        ) - 1 and not _aliases(scope, last, (value, kept)):
+            pass
+        case _:
+            return None
+    first, test = None, branch.test
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        first, test = test.left, test.right
+    selected = _selected(found, scope, torch, test, value, kept, frozenset(numbers))
+    if selected is None:
+        return None
+    lines = [*body[:-1], cst.SimpleStatementLine([last.with_changes(value=selected)])]
+    if first is not None:
+        return [branch.with_changes(test=first, body=cst.IndentedBlock(lines))]
+    return [lines[0].with_changes(leading_lines=branch.leading_lines), *lines[1:]]
+
+
+def _number(scope: Scope, line: cst.BaseStatement) -> str | None:
+    """The name that a line gives to a number, nowhere else bound."""
+    match _single(line):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if scope.assigned_once(
+            name
+        ) and scope.is_number(value):
+            return name
+    return None
+
+
+def _condition(found: Slice, scope: Scope, test: cst.BaseExpression) -> str | None:
+    """The test as one bool tensor of no dimension."""
+    match test:
+        case cst.BooleanOperation(left=left, operator=cst.Or(), right=right):
+            sides = (_condition(found, scope, left), _condition(found, scope, right))
+            return None if None in sides else " | ".join(f"({side})" for side in sides)
+    return found.code(test) if scope.is_scalar_test(test) else None
+
+
 def _selected(
-    found: Slice, scope: Scope, torch: str, test: cst.BaseExpression, a: cst.BaseExpression, b: cst.BaseExpression
+    found: Slice,
+    scope: Scope,
+    torch: str,
+    test: cst.BaseExpression,
+    a: cst.BaseExpression,
+    b: cst.BaseExpression,
+    also: frozenset[str] = frozenset(),
 ) -> cst.BaseExpression | None:
-    """The call that selects, where that is legal: a test of one element, and ways of one and the same shape."""
+    """The call that selects, where that is legal: a test of one element, and ways of one and the same shape.
+
+    `also` are names bound by the time it runs.
+    """
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, a, b = test.expression, b, a
     first, second = scope.leaves(a), scope.leaves(b)
@@ -85,9 +137,10 @@ def _selected(
         return None  # bools, which the other way may not be
     if first is None or second is None or not (first <= second or second <= first):
         return None
-    if not all(scope.is_bound(part) and scope.is_tensor(part) for part in (a, b)) or not scope.is_scalar_test(test):
+    condition = _condition(found, scope, test)
+    if condition is None or not all(scope.is_bound(part, also) and scope.is_tensor(part) for part in (a, b)):
         return None
-    return cst.parse_expression(f"{torch}.where({', '.join(found.code(part) for part in (test, a, b))})")
+    return cst.parse_expression(f"{torch}.where({condition}, {found.code(a)}, {found.code(b)})")
 
 
 def _aliases(scope: Scope, statement: cst.Assign, ways: tuple[cst.BaseExpression, ...]) -> bool:
@@ -114,6 +167,15 @@ def _otherwise(branch: cst.If, after: Sequence[cst.BaseStatement]) -> cst.BaseSm
         case None if after:
             return _single(after[0])
     return None
+
+
+def _lines(body: cst.BaseSuite) -> Sequence[cst.BaseStatement]:
+    match body:
+        case cst.SimpleStatementSuite(body=statements):
+            return [cst.SimpleStatementLine(statements)]
+        case cst.IndentedBlock(body=lines):
+            return lines
+    raise AssertionError(body)
 
 
 def _only(body: cst.BaseSuite) -> cst.BaseSmallStatement | None:

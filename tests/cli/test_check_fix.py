@@ -7,6 +7,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,3 +119,50 @@ def test_bytes_outside_the_edits_stay(folder: Path, name: str) -> None:
     assert file.read_bytes() == written(GUARDED)
     assert file.stat().st_mode & 0o777 == 0o750
     assert [path.name for path in folder.iterdir()] == ["m.py"]
+
+
+CASES = {
+    "early": "    if x.sum() > 0:\n        return x.relu() * y\n    return x * y\n",
+    "flow": "    if not torch.isfinite(x).all():\n        x = torch.nan_to_num(x)\n    return x * y\n",
+    "clamped": "    h = x * y\n    if h.dtype == torch.float32 and not torch.isfinite(h).all():\n"
+    "        top = torch.finfo(h.dtype).max - 1000\n        h = torch.clamp(h, -top, top)\n    return h * 2\n",
+    "choice": "    z = x * y if (x < 1).any() else x - y\n    return z * 2\n",
+    "text": '    z = x * y\n    assert (z < 9).all(), f"large: {z.shape}"\n    return z.exp()\n',
+    "negated": '    z = x * y\n    assert not (z > 9).any(), "large"\n    return z.exp()\n',
+    "copied": "    z = copy.deepcopy((x * y).detach())\n    return z + x * y\n",
+    "item": "    s = x.sum().item()\n    return y * s + x * y\n",
+    "mean": "    return y * x[x > 0].mean()\n",
+    "selected": "    return y * x.masked_select(x > 0).sum()\n",
+    "leaf": "    w = x * 1\n    z = w.detach()\n    z.requires_grad = True\n    return (z * y).sum().detach()\n",
+}
+
+
+def test_what_is_fixed_compiles_whole_and_means_the_same(folder: Path) -> None:
+    import torch
+    from torch._dynamo.testing import CompileCounter
+
+    functions = "".join(
+        f"\n@torch.compile\ndef {name}(x: torch.Tensor, y: torch.Tensor):\n{body}" for name, body in CASES.items()
+    )
+    before = f"import copy\nimport torch\n{functions}"
+    (folder / "m.py").write_text(before)
+    assert check("--fix", "--unsafe-fixes", "m.py").exit_code == 0
+    after = (folder / "m.py").read_text()
+
+    def called(source: str, name: str, counter: CompileCounter | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+        names: dict[str, Any] = {}
+        exec(source.replace("@torch.compile\n", ""), names)
+        function = names[name] if counter is None else torch.compile(names[name], backend=counter)
+        x, y = torch.tensor([-1.0, 0.5, 2.0], requires_grad=True), torch.tensor([1.0, -2.0, 3.0])
+        result = function(x, y)
+        if result.requires_grad:
+            result.sum().backward()
+        return result.detach(), x.grad
+
+    for name in CASES:
+        torch._dynamo.reset()
+        broken, whole = CompileCounter(), CompileCounter()
+        called(before, name, broken)
+        torch._dynamo.reset()
+        torch.testing.assert_close(called(after, name, whole), called(before, name, None), msg=name)
+        assert (name, broken.frame_count != 1, whole.frame_count) == (name, True, 1)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import pytest
 from project_on_disk import ProjectOnDisk
 
-from fullgraph.lint.findings import Edit, Finding
-
-
-def apply(text: str, edits: tuple[Edit, ...]) -> str:
-    lines = text.split("\n")
-    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-        (first, start), (last, end) = edit.start, edit.end
-        changed = lines[first - 1][:start] + edit.text + lines[last - 1][end:]
-        lines[first - 1 : last] = changed.split("\n")
-    return "\n".join(lines)
+from fullgraph.lint.apply import edited
+from fullgraph.lint.findings import Finding
 
 
 def fixed(project: ProjectOnDisk, before: str) -> str:
     project.write({"net.py": before})
     text = (project.root / "net.py").read_text(encoding="utf-8")
     findings: tuple[Finding, ...] = project.check().findings
-    return apply(text, tuple(edit for finding in findings for fix in finding.fixes for edit in fix.edits))
+    edits = dict.fromkeys(edit for finding in findings for fix in finding.fixes for edit in fix.edits)
+    return edited(text.encode(), edits).decode()
 
 
 HEAD = "import logging\nimport torch\nlog = logging.getLogger()\n\n@torch.compile\ndef run(x):\n"
@@ -62,3 +55,124 @@ def test_compile_moves_inside_ddp(project: ProjectOnDisk) -> None:
 def test_suppress_errors_is_switched_off(project: ProjectOnDisk) -> None:
     before = "import torch\n\nif True:\n    torch._dynamo.config.suppress_errors = True\n"
     assert fixed(project, before) == before.replace("errors = True", "errors = False")
+
+
+TRACED = "import torch\nimport copy\n\n@torch.compile\ndef run(x: torch.Tensor, y):\n"
+LOUD = {
+    "both return": (
+        "if x.sum() > 0:\n    return x.relu()\nelse:\n    return x",
+        "return torch.where(x.sum() > 0, x.relu(), x)",
+    ),
+    "early return": (
+        "# why\nif (x < 0).any():\n    return -x  \nreturn x * 2",
+        "# why\nreturn torch.where((x < 0).any(), -x, x * 2)",
+    ),
+    "no else": (
+        "if not torch.isfinite(x).all():\n    x = torch.nan_to_num(x)\nreturn x + y",
+        "x = torch.where(torch.isfinite(x).all(), x, torch.nan_to_num(x))\nreturn x + y",
+    ),
+    "clamped": (
+        "h = x * y\nif h.dtype == torch.float32 and not torch.isfinite(h).all():\n"
+        "    bound = torch.finfo(h.dtype).max - 1000\n    h = torch.clamp(h, min=-bound, max=bound)\nreturn h",
+        "h = x * y\nif h.dtype == torch.float32:\n    bound = torch.finfo(h.dtype).max - 1000\n"
+        "    h = torch.where(torch.isfinite(h).all(), h, torch.clamp(h, min=-bound, max=bound))\nreturn h",
+    ),
+    "nan or inf": (
+        "# big\nif torch.isinf(x).any() or torch.isnan(x).any():\n    top = 1e4\n    x = x.clamp(-top, top)\nreturn x",
+        "# big\ntop = 1e4\nx = torch.where((torch.isinf(x).any()) | (torch.isnan(x).any()), x.clamp(-top, top), x)\n"
+        "return x",
+    ),
+    "both assign": (
+        "if x.max() > y.max():\n    z = x + y\nelse:\n    z = y - x\nreturn z",
+        "z = torch.where(x.max() > y.max(), x + y, y - x)\nreturn z",
+    ),
+    "expression": (
+        "z = x * 2\nw = z if torch.any(x > 1) else x\nreturn w + 1",
+        "z = x * 2\nw = torch.where(torch.any(x > 1), z, x)\nreturn w + 1",
+    ),
+    "f-string": (
+        'assert (x > 0).all(), f"{{x}}: {x.shape!r:>9}"  # why\nreturn x',
+        'assert (x > 0).all(), "{x}: {x.shape!r:>9}"  # why\nreturn x',
+    ),
+    "percent": ("assert x.min() > 0, '%s' % x.shape\nreturn x", "assert x.min() > 0, '%s'\nreturn x"),
+    "not any": (
+        "assert not (x < 0).any(), 'no'\nreturn x",
+        "assert (~(x < 0)).all(), 'no'\nreturn x",
+    ),
+    "deep copy": ("z = copy.deepcopy(x)\nreturn z + y", "z = x.clone()\nreturn z + y"),
+    "deep copy of a sum": ("z = copy.deepcopy(x + y)\nreturn z", "z = (x + y).clone()\nreturn z"),
+    "item kept in a name": (
+        "s = x.sum().item()  # read\nreturn y * s + (x - s)",
+        "s = x.sum().detach()  # read\nreturn y * s + (x - s)",
+    ),
+    "item in place": ("return y / x.mean().item()", "return y / x.mean().detach()"),
+    "masked sum": ("return x[x > 0].sum() + y", "return torch.where(x > 0, x, 0).sum() + y"),
+    "masked mean": (
+        "mask = torch.isfinite(x)\nreturn y * x[mask].mean()",
+        "mask = torch.isfinite(x)\nreturn y * (torch.where(mask, x, 0).sum() / mask.sum())",
+    ),
+    "masked_select": ("return x.masked_select(x > 0).sum()", "return torch.where(x > 0, x, 0).sum()"),
+    "gradient": (
+        "z = x.detach()\nz.requires_grad = True\nreturn (z * y).sum().detach()",
+        "z = x.detach()\nz.requires_grad_()\nreturn (z * y).sum().detach()",
+    ),
+}
+SILENT = {
+    "other shapes": "if x.sum() > 0:\n    return x\nreturn y",
+    "a reduction against a tensor": "if x.sum() > 0:\n    return x.sum()\nreturn x",
+    "a test of unknown shape": "if x > 0:\n    return x * 2\nreturn x",
+    "a method nobody knows": "if x.sum() > 0:\n    return x.frobnicate()\nreturn x",
+    "in-place arithmetic": "if x.sum() > 0:\n    return x.mul_(2)\nreturn x",
+    "a random way": "if x.sum() > 0:\n    return torch.rand_like(x)\nreturn x",
+    "a bool way": "if x.sum() > 0:\n    return x > 0\nreturn x",
+    "a way that fails for some values": "if (x != 0).all():\n    return x // x\nreturn x",
+    "a comment inside": "if x.sum() > 0:\n    # why\n    return x * 2\nreturn x",
+    "a comment after": "if x.sum() > 0:\n    return x * 2\n# else\nreturn x",
+    "two statements": "if x.sum() > 0:\n    z = x * 2\n    return z\nreturn x",
+    "an elif": "if x.dim() == 2:\n    return x\nelif x.sum() > 0:\n    return x * 2\nelse:\n    return x",
+    "a name of one way only": "if y.dim() == 2:\n    z = x * 2\nif x.sum() > 0:\n    x = z\nreturn x",
+    "an alias changed later": "z = x\nif x.sum() > 0:\n    z = x * 2\nz.add_(1)\nreturn z",
+    "a global": "if x.sum() > 0:\n    return x * copy\nreturn x",
+    "part of a test": "if x.sum() > 0 and y is not None:\n    return x * 2\nreturn x",
+    "numbers": "n = 2 if x.sum() > 0 else 3\nreturn x[:n]",
+    "a walrus": "if (s := x.sum()) > 0:\n    return x * 2\nreturn x * s",
+    "a bound used elsewhere": "if x.sum() > 0:\n    n = 2\n    x = x * n\nelse:\n    n = 3\nreturn x * n",
+    "a call on the way": "if x.sum() > 0:\n    n = len(y)\n    x = x * n\nreturn x",
+    "or": "if x.dim() == 2 or x.sum() > 0:\n    x = x * 2\nreturn x",
+    "raising": "if x.sum() > 0:\n    raise ValueError\nreturn x",
+    "a joined message": "assert (x > 0).all(), 'a' + str(x.shape)\nreturn x",
+    "a quote in a gap": "assert (x > 0).all(), f'{x.shape[\"a\"]}'\nreturn x",
+    "not of an int tensor": "assert not x.any(), 'no'\nreturn x",
+    "a shallow copy": "z = copy.copy(x)\nreturn z + y",
+    "a copied module": "z = copy.deepcopy(torch.nn.Linear(2, 2))\nreturn z(x)",
+    "a number that leaves": "s = x.sum().item()\nreturn y * s, s",
+    "a number compared": "s = x.sum().item()\nreturn y * s if s > 0 else y",
+    "a number bound twice": "s = x.sum().item()\ny = y * s\ns = 2\nreturn y * s",
+    "an element": "return y * x[0].item()",
+    "a number among numbers": "return y * (2 * x.sum().item())",
+    "a closure": "s = x.sum().item()\nf = lambda: s\nreturn y * f()",
+    "another mask": "mask = x * y > 0\nreturn x[mask].sum()",
+    "rows": "return x[x.sum(1) > 0].sum()",
+    "the largest": "return x[x > 0].max()",
+    "over a dimension": "return x[x > 0].sum(0)",
+    "a gradient that leaves": "z = x.detach()\nz.requires_grad = True\nreturn (z * y).sum()",
+    "a gradient of an argument": "x.requires_grad = True\nreturn x.detach()",
+    "a gradient switched off": "z = x.detach()\nz.requires_grad = False\nreturn z.detach()",
+}
+
+
+def body(lines: str) -> str:
+    return TRACED + "".join(f"    {line}\n" for line in lines.split("\n"))
+
+
+@pytest.mark.parametrize("name", LOUD)
+def test_tensors_stay_in_the_graph(project: ProjectOnDisk, name: str) -> None:
+    before, after = LOUD[name]
+    assert fixed(project, body(before)) == body(after)
+    assert fixed(project, body(after)) == body(after)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_may_not_be_moved_is_left_alone(project: ProjectOnDisk, name: str) -> None:
+    assert fixed(project, body(SILENT[name])) == body(SILENT[name])
+    assert project.check().findings, "a case without a finding proves nothing"
