@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from fullgraph.lint import baseline
 from fullgraph.lint.discover import lexically_absolute
-from fullgraph.lint.findings import CheckReport, Finding
+from fullgraph.lint.emit.concise import printable
+from fullgraph.lint.findings import CheckReport, Finding, Severity
 
 
 def settle(
@@ -37,7 +38,7 @@ def _settle(
     entries = baseline.read(known_file)
     found = baseline.compare(report.findings, entries, base, files)
     for entry in found.stale:
-        _tell(f"no longer found, drop it from {known_file}: {entry.path}: {entry.code} in {entry.function}")
+        _tell(f"no longer found, drop it from {known_file}: {printable(entry.path)}: {entry.code} in {entry.function}")
     if written_file is not None:
         stale = {entry.fingerprint for entry in found.stale}
         _move(written_file, base, [entry for entry in entries if entry.fingerprint not in stale])
@@ -47,7 +48,7 @@ def _settle(
 def _write_all(report: CheckReport, file: Path) -> tuple[CheckReport, tuple[Finding, ...]]:
     known = tuple(baseline.countable(report.findings))
     _move(file, lexically_absolute(file).parent, baseline.entries_of(known, lexically_absolute(file).parent))
-    left = tuple(finding for finding in report.findings if finding not in known)
+    left = tuple(finding for finding in report.findings if finding.severity is Severity.NOTE)
     return replace(report, findings=left), known
 
 
@@ -56,7 +57,7 @@ def _move(file: Path, base: Path, entries: Iterable[baseline.Known]) -> None:
         raise baseline.BaselineError(f"{file}: a baseline stays in its folder, from which its paths count")
     entries = tuple(entries)
     baseline.write(file, entries)
-    _tell(f"wrote {len(entries)} findings to {file}")
+    _tell(f"wrote {len(entries)} finding{'' if len(entries) == 1 else 's'} to {file}")
 
 
 def _tell(text: str) -> None:

@@ -115,6 +115,11 @@ def check(
         {"--compare-torch": compare_torch, "--baseline": known_file, "--write-baseline": written_file}
         | {"--changed-since": changed_since}
     )
+    if compare_torch is not None:
+        refuse_to_compare(
+            output_format,
+            {"--baseline": known_file, "--write-baseline": written_file, "--changed-since": changed_since},
+        )
     requests = requested()
     notes = any(request.config.notes for request in requests)
     report = report_of(requests)
@@ -134,6 +139,15 @@ def check(
     own = [rule for request in requests for rule in request.config.rules]
     show(render(report, output_format, notes, Background(own, known, known_file is not None)))
     return exit_code(report)
+
+
+def refuse_to_compare(output_format: str, others: dict[str, object]) -> None:
+    """A comparison is of all findings, and is told as text or JSON."""
+    for option, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"--compare-torch does not go together with {option}")
+    if output_format not in ("text", "concise", "json"):
+        raise click.UsageError(f"--compare-torch has no output format {output_format!r}; text and json it has")
 
 
 def report_of(requests: tuple[CheckRequest, ...]) -> CheckReport:

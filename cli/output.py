@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from fullgraph.lint.findings import CheckReport, Finding
 from fullgraph.rules.model import Rule
 
@@ -65,5 +67,8 @@ def _sarif(report: CheckReport, background: Background) -> str:
 def _write_summary(summary: str) -> None:
     """GitHub names a file for the summary of the step that runs."""
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as out:
-            out.write(summary)
+        try:
+            with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as out:
+                out.write(summary)
+        except OSError as error:
+            raise click.FileError(file, f"{error.strerror} (named by GITHUB_STEP_SUMMARY)") from None

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from .discover import lexically_absolute
 from .findings import Finding
 from .lines import lines_of
 
@@ -29,11 +30,12 @@ def fingerprints(findings: Iterable[Finding], base: Path) -> dict[Finding, str]:
         text = " ".join(lines[span.line - 1].split()) if span.line <= len(lines) else ""
         key = (finding.code, relative(span.path, base), finding.function, text)
         met[key] += 1
-        names[finding] = hashlib.sha256("\0".join((*key, str(met[key]))).encode()).hexdigest()[:LENGTH]
+        whole = "\0".join((*key, str(met[key]))).encode(errors="surrogatepass")
+        names[finding] = hashlib.sha256(whole).hexdigest()[:LENGTH]
     return names
 
 
 def relative(path: str, base: Path) -> str:
     """`path`, which counts from the working directory, as it counts from `base`."""
-    whole = Path.cwd() / path
+    whole = lexically_absolute(Path(path))
     return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else whole.as_posix()

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from difflib import unified_diff
+from html import escape
+from itertools import islice
+from pathlib import Path
 
-from ..findings import CheckReport, Finding, Severity
+from ..apply import edited, rows_of
+from ..findings import CheckReport, Finding, Fix, Severity, Span
 from .concise import printable, shown
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -58,8 +63,21 @@ def _summary(report: CheckReport, findings: list[Finding]) -> Iterator[str]:
         yield f"\n… and {len(findings) - ROWS} more."
     for finding in findings[:ROWS]:
         for fix in finding.fixes:
-            yield f"\n<details><summary>{finding.span.start}: {fix.title} ({fix.safety})</summary>\n"
-            yield from ("```suggestion", *(edit.text.rstrip("\n") for edit in fix.edits), "```", "</details>")
+            title = escape(f"{printable(finding.span.start)}: {fix.title} ({fix.safety})")
+            yield f"\n<details><summary>{title}</summary>\n"
+            yield from ("```diff", *_changes(finding.span, fix), "```", "</details>")
+
+
+def _changes(span: Span, fix: Fix) -> Iterator[str]:
+    """The lines that a fix changes, before and after; none in a notebook, which is never edited."""
+    for path in dict.fromkeys(edit.path for edit in fix.edits if span.cell is None):
+        try:
+            before = Path(path).read_bytes()
+        except OSError:
+            continue  # changed under our hands
+        after = edited(before, [edit for edit in fix.edits if edit.path == path])
+        for row in islice(unified_diff(rows_of(before)[1], rows_of(after)[1], n=0), 2, None):
+            yield row.rstrip("\r\n")
 
 
 def _cell(text: str) -> str:

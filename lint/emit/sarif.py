@@ -23,12 +23,13 @@ def render(
 ) -> str:
     """The whole report, notes included; with a baseline, `known` findings are given as unchanged."""
     names = fingerprints([*report.findings, *known], Path.cwd())
+    put_off = frozenset(known)
     used = sorted({finding.code for finding in names})
     results = []
     for finding in sorted(names, key=lambda finding: finding.sort_key):
         result = _result(finding, used.index(finding.code), names[finding])
         if has_baseline:
-            result["baselineState"] = "unchanged" if finding in known else "new"
+            result["baselineState"] = "unchanged" if finding in put_off else "new"
         results.append(result)
     driver = {"name": "fullgraph", "semanticVersion": version, "rules": [_rule(rules[code]) for code in used]}
     run = {

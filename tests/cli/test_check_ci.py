@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -12,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from checkout import ROOT
 from sarif_pydantic import Sarif
 
 from fullgraph.cli.main import run
@@ -112,7 +115,8 @@ def test_github_annotations_and_summary(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "50%25" in line
     summary = (tmp_path / "summary.md").read_text()
     assert "| FG301 print | 1 |" in summary
-    assert "```suggestion\n" in summary
+    assert "```diff\n@@ " in summary
+    assert "\n-    print(" in summary
     check("--output-format", "github", "m.py")
     assert (tmp_path / "summary.md").read_text().startswith(summary)
 
@@ -196,8 +200,39 @@ def test_a_baseline_counts_paths_from_its_own_folder(monkeypatch: pytest.MonkeyP
     Path("package").mkdir()
     Path("m.py").rename("package/m.py")
     check("--write-baseline", "known.json")
-    monkeypatch.chdir("package")
+    Path("other").mkdir()
+    monkeypatch.chdir("other")
+    done = check("--baseline", "../known.json", "../package")
+    assert (done.exit_code, done.stderr) == (0, "")
+    monkeypatch.chdir("../package")
     assert check("--baseline", "../known.json").exit_code == 0
+
+
+def test_a_file_name_that_is_no_text_in_every_format_and_in_a_baseline() -> None:
+    name = os.fsdecode(b"a\xff.py")
+    Path("m.py").rename(name)
+    for output_format in ("sarif", "github", "gitlab", "junit"):
+        assert check("--output-format", output_format).exit_code == 1
+    check("--write-baseline", "known.json")
+    done = check("--baseline", "known.json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    Path(name).unlink()
+    assert "known.json: a\\udcff.py: FG201" in check("--baseline", "known.json").stderr
+
+
+@pytest.mark.parametrize("option", ["--baseline=known.json", "--changed-since=HEAD", "--output-format=sarif"])
+def test_a_comparison_refuses_what_it_would_leave_out(option: str) -> None:
+    done = check("--compare-torch", "2.9", option)
+    assert done.exit_code == 2
+    assert "--compare-torch " in done.stderr
+
+
+def test_a_summary_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "nowhere/summary.md")
+    done = check("--output-format", "github")
+    assert done.exit_code == 2
+    assert "nowhere/summary.md" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -253,3 +288,15 @@ def test_a_revision_that_git_does_not_know(prepare: bool) -> None:
     done = check("--changed-since", "nowhere")
     assert done.exit_code == 2
     assert "--changed-since: fatal: " in done.stderr
+
+
+# the files that others include
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"), [("vendor.github-actions", "action.yml"), ("vendor.gitlab-ci", "docs/gitlab-ci.yml")]
+)
+def test_what_others_include_is_valid(schema: str, file: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(ROOT / file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
