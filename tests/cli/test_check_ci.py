@@ -281,6 +281,29 @@ def test_only_the_lines_of_a_change_are_reported() -> None:
     assert check("--changed-since", "HEAD").exit_code == 0
 
 
+def test_moved_files_and_lines_that_look_like_a_diff() -> None:
+    Path("gone.py").write_text("import torch\n")
+    Path("doc.py").write_text(f'"""\n"""\n{BREAKS}')
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("mv", "m.py", "moved.py")
+    Path("gone.py").unlink()
+    Path("doc.py").write_text(f'"""\n++ m.py\n\f\n"""\n{BREAKS.replace("s = x", "s = 2 * x")}')
+    done = check("--changed-since", "HEAD", "--output-format", "concise")
+    assert [line.split(":")[:2] for line in done.stdout.splitlines()] == [["doc.py", "9"]]
+
+
+def test_a_revision_without_a_common_ancestor() -> None:
+    git("init", "-q", "-b", "main")
+    git("commit", "-qm", "one", "--allow-empty")
+    git("checkout", "-q", "--orphan", "other")
+    git("commit", "-qm", "two", "--allow-empty")
+    for revision, expected in (("main", "no commit in common with HEAD"), ("-h", "'-h' is no revision")):
+        done = check(f"--changed-since={revision}")
+        assert (done.exit_code, expected in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("prepare", [False, True])
 def test_a_revision_that_git_does_not_know(prepare: bool) -> None:
     if prepare:
