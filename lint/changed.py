@@ -11,6 +11,10 @@ from .findings import Span
 
 HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
+DIFF = ("--unified=0", "--text", "--no-textconv", "--no-color", "--no-ext-diff", "--no-prefix", "--relative=")
+NO_ANCESTOR = "no commit in common with HEAD; in a shallow clone fetch more of the history"
+"""The one thing about which git fails without a word."""
+
 
 class ChangedError(Exception):
     """git can't tell; the message says why."""
@@ -21,15 +25,21 @@ def changed_lines(revision: str, folder: Path) -> Mapping[Path, tuple[range, ...
 
     Raises ChangedError where `folder` is in no repository or the revision is not known.
     """
-    root = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
+    if revision.startswith("-"):
+        raise ChangedError(f"--changed-since: {revision!r} is no revision")
+    root = Path(_git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
     base = _git(folder, "merge-base", revision, "HEAD").strip()
-    listed = _git(folder, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", "--relative=", base)
+    listed = _git(folder, "diff", *DIFF, base)
     changed: dict[Path, list[range]] = {}
     ranges: list[range] = []
-    for line in listed.splitlines():
-        if line.startswith("+++ "):
+    header = True
+    for line in listed.split("\n"):
+        if line.startswith("diff --git "):
+            header = True
+        elif header and line.startswith("+++ "):
             ranges = changed.setdefault(root / _unquoted(line[4:].rstrip("\t")), [])
         elif (hunk := HUNK.match(line)) is not None:
+            header = False  # a line that begins with `++ ` looks like a file's name in what follows
             start, count = int(hunk[1]), int(hunk[2] or 1)
             ranges.append(range(start, start + max(count, 1)))
     for name in _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--full-name", str(root)).split("\0"):
@@ -60,6 +70,6 @@ def _git(folder: Path, *arguments: str) -> str:
     except FileNotFoundError:
         raise ChangedError("--changed-since needs git, which is not installed") from None
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed"
+        said = error.stderr.decode(errors="replace").strip() or NO_ANCESTOR
         raise ChangedError(f"--changed-since: {said.splitlines()[0]}") from None
     return done.stdout.decode("utf-8", errors="surrogateescape")
