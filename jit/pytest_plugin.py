@@ -59,23 +59,40 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     marker = item.get_closest_marker("fullgraph")
     if marker is None and not _asked(item.config):
         return (yield)
-    import torch
-
-    torch._dynamo.reset()
+    limits = _limits(marker)
+    _reset()
     with watched(item.config.rootpath) as tally:
         result = yield
     breaks, recompiles = tally.breaks(libraries=False), tally.recompiles()
     _record(item, breaks, recompiles)
     if marker is not None:
-        allowed = Counts(*_limits(*marker.args, **marker.kwargs))
-        _hold(breaks, recompiles, allowed, "its marker allows")
+        _hold(breaks, recompiles, limits, "its marker allows")
     elif (session := item.config.pluginmanager.get_plugin("fullgraph-session")) and session.allowed is not None:
         _hold(breaks, recompiles, session.allowed.get(item.nodeid, Counts()), "the baseline allows")
     return result
 
 
-def _limits(max_breaks: int = 0, max_recompiles: int = 0) -> tuple[int, int]:
-    return max_breaks, max_recompiles
+def _limits(marker: pytest.Mark | None) -> Counts:
+    limits = {"max_breaks": 0, "max_recompiles": 0}
+    if marker is not None:
+        given = {**dict(zip(limits, marker.args, strict=False)), **marker.kwargs}
+        if (
+            len(marker.args) > len(limits)
+            or not given.keys() <= limits.keys()
+            or set(map(type, given.values())) - {int}
+        ):
+            pytest.fail("the marker is written fullgraph(max_breaks=0, max_recompiles=0), with integers", pytrace=False)
+        limits |= given
+    return Counts(*limits.values())
+
+
+def _reset() -> None:
+    """Forget what has been compiled so far."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        pytest.fail(f"counting graph breaks needs torch ({error})", pytrace=False)
+    torch._dynamo.reset()
 
 
 def _record(item: pytest.Item, breaks: list[Site], recompiles: list[Site]) -> None:
@@ -100,6 +117,7 @@ def assert_compiles(request: pytest.FixtureRequest) -> Callable[..., Any]:
     again more often than said during this call. With `first_party` breaks inside libraries do not count. Further
     calls with the same function in one test go on with what has been compiled. Gives what `fn` returns.
     """
+    _reset()
     import torch
 
     compiled: dict[int, Any] = {}
@@ -120,7 +138,6 @@ def assert_compiles(request: pytest.FixtureRequest) -> Callable[..., Any]:
         _hold(tally.breaks(not first_party), tally.recompiles(), Counts(breaks, recompiles), "expected are at most")
         return result
 
-    torch._dynamo.reset()
     return call
 
 
@@ -171,7 +188,9 @@ class Session:
         for name, found in sorted(self._counts.items()):
             if name in allowed and allowed[name].exceeds(found):
                 told.append(f"{name} has {found} now; the baseline allows {allowed[name]}")
-        told += [f"{name} is in the baseline, and was not run" for name in sorted(allowed.keys() - self._counts.keys())]
+        if absent := sorted(allowed.keys() - self._counts.keys()):
+            more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+            told.append(f"in the baseline, and not run to the end: {', '.join(absent[:3])}{more}")
         if self._written is not None:
             counts = self._counts if self.allowed is None else ratchet.tightened(self.allowed, self._counts)
             try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +24,7 @@ def read(files: Sequence[Path]) -> tuple[Rule, ...]:
         return ()
     whole = hashlib.blake2b(rules.__version__.encode(), digest_size=16)
     for file in files:
-        whole.update(str(file).encode() + b"\0" + _bytes(file) + b"\0")
+        whole.update(os.fsencode(file) + b"\0" + _bytes(file) + b"\0")
     folder = Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "rules"
     remembered = folder / f"{whole.hexdigest()}.json"
     if remembered.is_file():
@@ -30,8 +32,11 @@ def read(files: Sequence[Path]) -> tuple[Rule, ...]:
     from fullgraph.rules.source import read_files
 
     found = read_files(files, rules.load().values(), {path.stem for path in CHECKS.glob("[!_]*.py")})
-    folder.mkdir(parents=True, exist_ok=True)
-    remembered.write_text(pack(found), encoding="utf-8")
+    with contextlib.suppress(OSError):  # a full or read-only disk only costs time
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = remembered.with_suffix(f".{os.getpid()}")
+        fresh.write_text(pack(found), encoding="utf-8")
+        fresh.replace(remembered)
     return tuple(found)
 
 

@@ -97,6 +97,29 @@ def test_it_is_off_unless_asked(pytester: pytest.Pytester) -> None:
     assert "torch.compile" not in done.stdout.str()
 
 
+def test_without_torch_and_with_a_marker_that_is_none(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('import sys; sys.modules["torch"] = None')
+    pytester.makepyfile(
+        """
+        import pytest
+        def test_plain(): pass
+        def test_fixture(assert_compiles): pass
+        @pytest.mark.fullgraph
+        def test_marked(): pass
+        @pytest.mark.fullgraph(max_break=1)
+        def test_misspelt(): pass
+        @pytest.mark.fullgraph(0, "1")
+        def test_text(): pass
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rfE")
+    done.assert_outcomes(passed=1, failed=3, errors=1)
+    text = done.stdout.str()
+    assert text.count("\ncounting graph breaks needs torch (") == 2
+    assert text.count("\nthe marker is written fullgraph(max_breaks=0, max_recompiles=0), with integers") == 2
+    assert "pytest_plugin.py" not in text
+
+
 def test_the_baseline_may_only_get_smaller(pytester: pytest.Pytester) -> None:
     path = pytester.makepyfile(test_sample=PROJECT)
     file = pytester.path / "known.json"

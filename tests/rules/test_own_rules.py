@@ -66,6 +66,14 @@ def test_check_uses_them_from_the_cache_too_until_they_change(
     assert output(capsys, "check", "--output-format", "concise")[:2] == (0, "")
 
 
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "m.py"))
+    code, out, err = output(capsys, "check", "--output-format", "concise")
+    assert (code, out.count("ACME101"), err) == (1, 1, "")
+
+
 def test_they_are_selected_ignored_and_suppressed_by_their_codes(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
