@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +83,8 @@ def _write(path: str, before: bytes, after: bytes) -> None:
 
 
 def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
+    from difflib import unified_diff
+
     from fullgraph.lint.apply import rows_of
 
     for row in unified_diff(rows_of(before)[1], rows_of(after)[1], path, path):

@@ -112,9 +112,12 @@ class _Attempt:
         for path, rows in edits.items():
             if path not in self.before:
                 self.before[path] = Path(path).read_bytes()
-            self.after[path] = edited(self.after.get(path, self.before[path]), rows)
+            source = self.after.get(path, self.before[path])
+            self.after[path] = edited(source, rows)
             if not _parses(self.after[path]):
-                self.bad |= {key for group, key in chosen if any(edit.path == path for edit in group)}
+                here = [([edit for edit in group if edit.path == path], key) for group, key in chosen]
+                alone = {key for own, key in here if not _parses(edited(source, own))}
+                self.bad |= alone or {key for own, key in here if own}
         self.fixed += len(chosen)
 
 

@@ -188,10 +188,11 @@ class Scope:
     def is_mutated(self, name: str) -> bool:
         """Whether anything in the function changes the tensor of that name in place."""
         tensor = m.Name(name)
+        holds = m.MatchIfTrue(lambda node: bool(m.findall(node, tensor)))
         in_place = (
-            m.AugAssign(target=tensor | m.Subscript(value=tensor))
-            | m.AssignTarget(target=m.Subscript(value=tensor))
-            | m.Call(func=m.Attribute(value=tensor, attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
+            m.AugAssign(target=holds)
+            | m.AssignTarget(target=m.Subscript(value=holds))
+            | m.Call(func=m.Attribute(value=holds, attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
             | m.Arg(keyword=m.Name("out"), value=tensor)
         )
         return bool(m.findall(self._function, in_place))

@@ -40,7 +40,7 @@ def _of_expression(found: Slice, scope: Scope, torch: str, statement: cst.BaseSm
     match statement:
         case cst.Assign(value=cst.IfExp() as choice) | cst.Return(value=cst.IfExp() as choice):
             selected = _selected(found, scope, torch, choice.test, choice.body, choice.orelse)
-            aliases = isinstance(statement, cst.Assign) and _aliases(scope, statement, (choice.body, choice.orelse))
+            aliases = _aliases(scope, statement, (choice.body, choice.orelse))
             return None if selected is None or aliases else (choice, selected)
     return None
 
@@ -68,7 +68,7 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
     selected = _selected(found, scope, torch, branch.test, a, b)
     if selected is None:
         return None
-    if isinstance(first, cst.Assign) and _aliases(scope, first, (a, b)):
+    if _aliases(scope, first, (a, b)):
         return None
     line = cst.SimpleStatementLine([first.with_changes(value=selected)], leading_lines=branch.leading_lines)
     return block, block.with_changes(body=[*block.body[:at], line, *block.body[end:]])
@@ -143,10 +143,10 @@ def _selected(
     return cst.parse_expression(f"{torch}.where({condition}, {found.code(a)}, {found.code(b)})")
 
 
-def _aliases(scope: Scope, statement: cst.Assign, ways: tuple[cst.BaseExpression, ...]) -> bool:
+def _aliases(scope: Scope, statement: cst.Assign | cst.Return, ways: tuple[cst.BaseExpression, ...]) -> bool:
     """Whether one of the ways is a tensor itself, and the function changes that or the new one in place."""
-    named = [node for node in (*ways, *(target.target for target in statement.targets)) if isinstance(node, cst.Name)]
-    return any(scope.is_mutated(node.value) for node in named)
+    targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
+    return any(isinstance(node, cst.Name) and scope.is_mutated(node.value) for node in (*ways, *targets))
 
 
 def _block_of(tree: cst.Module, branch: cst.If) -> cst.IndentedBlock | None:

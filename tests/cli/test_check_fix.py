@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -96,6 +97,20 @@ def test_fix_only_reports_nothing(folder: Path) -> None:
     done = check("--fix-only", "--unsafe-fixes", "m.py")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "is_compiling" in (folder / "m.py").read_text(encoding="utf-8")
+
+
+def test_notebooks_are_left_alone(folder: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": PRINTS}
+    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    (folder / "n.ipynb").write_text(notebook)
+    done = check("--fix", "--unsafe-fixes", "n.ipynb")
+    assert (folder / "n.ipynb").read_text() == notebook
+    assert "n.ipynb: notebooks are never edited" in done.stderr
+
+
+def test_comparing_and_fixing_exclude_each_other(folder: Path) -> None:
+    done = check("--fix", "--compare-torch", "2.9", "m.py")
+    assert (done.exit_code, "--compare-torch" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "latin-1", "crlf", "cr", "no last newline"])

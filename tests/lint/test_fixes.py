@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from project_on_disk import ProjectOnDisk
 
-from fullgraph.lint.apply import edited
-from fullgraph.lint.findings import Finding
+from fullgraph.lint.apply import Contents, edited, fix_all
+from fullgraph.lint.findings import CheckReport, Edit, Finding, Fix
 
 
 def fixed(project: ProjectOnDisk, before: str) -> str:
@@ -132,6 +133,8 @@ SILENT = {
     "an elif": "if x.dim() == 2:\n    return x\nelif x.sum() > 0:\n    return x * 2\nelse:\n    return x",
     "a name of one way only": "if y.dim() == 2:\n    z = x * 2\nif x.sum() > 0:\n    x = z\nreturn x",
     "an alias changed later": "z = x\nif x.sum() > 0:\n    z = x * 2\nz.add_(1)\nreturn z",
+    "a view changed later": "z = x\nif x.sum() > 0:\n    z = x * 2\nz.view(-1).add_(1)\nreturn z",
+    "an argument changed on the way out": "try:\n    return x * 2 if x.sum() > 0 else x\nfinally:\n    x.add_(1)",
     "a global": "if x.sum() > 0:\n    return x * copy\nreturn x",
     "part of a test": "if x.sum() > 0 and y is not None:\n    return x * 2\nreturn x",
     "numbers": "n = 2 if x.sum() > 0 else 3\nreturn x[:n]",
@@ -176,3 +179,51 @@ def test_tensors_stay_in_the_graph(project: ProjectOnDisk, name: str) -> None:
 def test_what_may_not_be_moved_is_left_alone(project: ProjectOnDisk, name: str) -> None:
     assert fixed(project, body(SILENT[name])) == body(SILENT[name])
     assert project.check().findings, "a case without a finding proves nothing"
+
+
+def report_with(project: ProjectOnDisk, *texts: str) -> CheckReport:
+    """Findings for the prints in two functions, each with a fix that puts one of the texts there."""
+    project.write({"net.py": "import torch\n" + "".join(PRINTING.format(name=name) for name in "fg")})
+    report = project.check()
+    fixes = [
+        (Fix("", "safe", (Edit("net.py", (finding.span.line, 4), (finding.span.line, 12), text),)),)
+        for finding, text in zip(report.findings, texts, strict=True)
+    ]
+    rows = zip(report.findings, fixes, strict=True)
+    return replace(report, findings=tuple(replace(finding, fixes=fix) for finding, fix in rows))
+
+
+PRINTING = "\n@torch.compile\ndef {name}(x):\n    print(x)\n    return x\n"
+
+
+@pytest.mark.parametrize("bad", ["print(x", "log.info(x)"], ids=["does not parse", "does not help"])
+def test_a_bad_fix_is_taken_back_and_the_others_stay(project: ProjectOnDisk, bad: str) -> None:
+    first = report_with(project, "pass", bad)
+
+    def check(contents: Contents) -> CheckReport:
+        left = [finding for finding in first.findings if b"pass" not in contents["net.py"] or finding.function == "g"]
+        return replace(first, findings=tuple(left))
+
+    outcome = fix_all(first, check, lambda finding: finding.fixes)
+    ((path, before, after),) = outcome.changed
+    assert (path, after) == ("net.py", before.replace(b"print(x)", b"pass", 1))
+    assert (outcome.fixed, outcome.refused) == (1, (("net.py", "FG301", "g"),))
+
+
+def test_fixes_that_meet_take_turns_and_one_edit_in_two_is_made_once(project: ProjectOnDisk) -> None:
+    first = report_with(project, "pass", "pass")
+    top = Edit("net.py", (1, 0), (1, 0), "import os\n")
+    both = [replace(finding, fixes=(Fix("", "safe", (top, *finding.fixes[0].edits)),)) for finding in first.findings]
+    seen: list[bytes] = []
+
+    def rival(line: int) -> Finding:
+        fix = Fix("", "safe", (Edit("net.py", (line, 4), (line, 8), "None;pass"),))
+        return replace(both[1], fixes=(fix,), function="h")
+
+    def check(contents: Contents) -> CheckReport:
+        seen.append(contents["net.py"])
+        return replace(first, findings=(rival(6),) if len(seen) == 1 else ())
+
+    outcome = fix_all(replace(first, findings=(*both, rival(5))), check, lambda finding: finding.fixes)
+    assert (seen[0].count(b"import os"), seen[0].count(b"    pass"), seen[0].count(b"None")) == (1, 2, 0)
+    assert (outcome.fixed, outcome.changed[0][2].count(b"    None;pass\n    return")) == (3, 1)
