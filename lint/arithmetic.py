@@ -188,11 +188,14 @@ class Scope:
     def is_mutated(self, name: str) -> bool:
         """Whether anything in the function changes the tensor of that name in place."""
         tensor = m.Name(name)
-        holds = m.MatchIfTrue(lambda node: bool(m.findall(node, tensor)))
+
+        def holds(node: cst.CSTNode) -> bool:
+            return bool(m.findall(node, tensor))
+
         in_place = (
-            m.AugAssign(target=holds)
-            | m.AssignTarget(target=m.Subscript(value=holds))
-            | m.Call(func=m.Attribute(value=holds, attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
+            m.AugAssign(target=m.MatchIfTrue(holds))
+            | m.AssignTarget(target=m.Subscript(value=m.MatchIfTrue(holds)))
+            | m.Call(func=m.Attribute(value=m.MatchIfTrue(holds), attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
             | m.Arg(keyword=m.Name("out"), value=tensor)
         )
         return bool(m.findall(self._function, in_place))
