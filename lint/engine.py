@@ -196,10 +196,11 @@ class _Run:
         if together is None:
             self._fresh = True
             fresh, together = self._here().found(sorted({*active, *unknown}), named)
+            alone |= fresh
             if callers := [path for path in self._callers(_active(fresh), considered) if path not in fresh]:
                 self._units = None
                 fresh, together = self._here().found(sorted({*_active(fresh), *callers}), named)
-            alone |= fresh
+                alone |= fresh
         results = {Task(Kind.FIND, path).name: result for path, result in alone.items() if result is not None}
         return {**results, TOGETHER: together}
 

@@ -69,6 +69,21 @@ def test_nothing_is_done_twice(project: ProjectOnDisk, done: list[str]) -> None:
     assert done == []
 
 
+def test_files_that_compile_nothing_are_not_looked_at_again_either(project: ProjectOnDisk, done: list[str]) -> None:
+    project.write(FILES)
+    project.write(
+        {
+            "drive.py": "from main import net\n\nnet(1)\n",
+            "pattern.py": "import re\nimport torch\n\nPATTERN = re.compile('x')\n",
+        }
+    )
+    first = project.check(use_cache=True)
+    assert done.count("together") == 2, "the callers of what is compiled are known only then"
+    done.clear()
+    assert project.check(use_cache=True) == first
+    assert done == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
