@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 import libcst.matchers as m
@@ -279,6 +280,7 @@ def _tensor_parameters(function: cst.FunctionDef) -> Iterator[str]:
                     yield parameter.name.value
 
 
+@lru_cache(maxsize=16)
 def _bindings(function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression | None]]:
     """Names bound in the function → the values assigned, None for what is bound otherwise."""
     found: defaultdict[str, list[cst.BaseExpression | None]] = defaultdict(list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import libcst as cst
@@ -17,6 +18,8 @@ from .findings import Edit
 from .ir import Span
 from .symbols import Module
 
+LONGEST = 1000
+"""Lines of a function; in a longer one every edit would take too long."""
 Path = tuple[tuple[str, int], ...]
 """`(field, index)` steps from a function to one of its statements."""
 
@@ -90,8 +93,10 @@ def statement_at(module: Module, span: Span) -> Slice | None:
     first = decorators[0].lineno if decorators else top.lineno
     lines = module.lines[first - 1 : top.end_lineno]
     nested = lines[0][:1] in (" ", "\t")
+    if len(lines) > LONGEST:
+        return None
     try:
-        tree = cst.parse_module("\n".join(["if True:", *lines] if nested else lines) + "\n")
+        tree = _parsed("\n".join(["if True:", *lines] if nested else lines) + "\n")
     except cst.ParserSyntaxError:
         return None
     outer: cst.BaseStatement = tree.body[0]
@@ -100,6 +105,12 @@ def statement_at(module: Module, span: Span) -> Slice | None:
         outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
     found = _follow(outer, _path_to(top, span))
     return None if found is None else Slice(module, tree, *found, first - nested, module.source_of(span))
+
+
+@lru_cache(maxsize=16)
+def _parsed(code: str) -> cst.Module:
+    """Findings come function by function, and trees do not change."""
+    return cst.parse_module(code)
 
 
 def _enclosing(tree: ast.Module, span: Span) -> ast.stmt | None:
