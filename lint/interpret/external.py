@@ -310,7 +310,8 @@ def decorate(decorator: Value, value: Value) -> Value | None:
         case Partial(function=External(name="torch.compiler.disable"), arguments=options):
             return Disabled(value, options.keyword("recursive") != Const(False))
         case External(name="contextlib.contextmanager"):
-            return value
+            plain = isinstance(value, Function) and value.symbol.kind == "plain"
+            return Opaque(value, decorator.name) if plain else value
         case External(name=name) | ExternalObject(cls=name) | Partial(function=External(name=name)):
             return Opaque(value, name) if name in OPAQUE else value
         case Opaque() | Class() | Instance() | Bound() | Function() | Compiled() | Mapping():

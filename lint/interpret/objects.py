@@ -239,6 +239,9 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
     value = _with_later_stores(frame, receiver, name, value)
     if value is not None:
         return value
+    if isinstance(_declared(frame, receiver, "__getattr__"), Instance):
+        frame.observe(Attribute(span, "builtins.object.__getattr__", receiver))
+        return UNKNOWN
     return _inherited(frame, span, receiver, name)
 
 
