@@ -80,7 +80,7 @@ EXPECTED: dict[str, list[Expected]] = {
 
 def fullgraph(*arguments: str) -> Any:
     command = [sys.executable, "-m", "fullgraph.cli", *arguments, "--output-format", "json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode in (0, 1), done.stderr
     return json.loads(done.stdout)
 

@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from fullgraph.lint.apply import edited
 from fullgraph.lint.findings import Edit
 from fullgraph.lint.fixes import suggest
@@ -21,7 +23,8 @@ WORDS = (b"isfinite", b"logger.warning")
 
 def test_fixed_files_parse_and_keep_their_comments(tmp_path: Path) -> None:
     installed = importlib.util.find_spec("transformers")
-    assert installed is not None and installed.origin is not None
+    if installed is None or installed.origin is None:
+        pytest.skip("transformers is not installed")
     candidates = sorted(Path(installed.origin).parent.glob("models/*/modeling_*.py"))
     files = [file for file in candidates if all(word in file.read_bytes() for word in WORDS)][:FILES]
     assert len(files) == FILES
