@@ -145,7 +145,6 @@ class Session:
     """What a run as a whole knows: the baseline, and every test's counts, whichever worker it ran in."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
         self._baseline: Path | None = config.getoption("fullgraph_baseline")
         self._written: Path | None = config.getoption("fullgraph_write_baseline")
         self._counts: dict[str, Counts] = {}

@@ -173,7 +173,8 @@ def write(path: str, before: bytes, after: bytes) -> None:
         raise PermissionError("no permission to write it")
     if target.read_bytes() != before:
         raise OSError("it has changed meanwhile")
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        file.write(after)
-    shutil.copymode(target, file.name)
-    Path(file.name).replace(target)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        fresh = Path(folder, target.name)
+        fresh.write_bytes(after)
+        shutil.copymode(target, fresh)
+        fresh.replace(target)

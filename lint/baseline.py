@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +105,9 @@ def write(file: Path, entries: Iterable[Known]) -> None:
     document = {"schema": SCHEMA, "findings": [msgspec.to_builtins(entry) for entry in sorted(entries)]}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     try:
-        fresh = file.with_name(f".{file.name}.{os.getpid()}")
-        fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
-        fresh.replace(file)
+        with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}.") as folder:
+            fresh = Path(folder, file.name)
+            fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
+            fresh.replace(file)
     except OSError as error:
         raise BaselineError(f"can't write the baseline {file}: {error.strerror}") from None

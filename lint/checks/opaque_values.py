@@ -79,7 +79,9 @@ def _is_text(value: Value) -> bool:
 
 def _is_plain_object(frame: Frame, value: Value, modules: bool = False) -> bool:
     """An object of a first-party class that has no base elsewhere and is not registered as a container."""
-    if not isinstance(value, Instance) or any(word in line for line in frame.module.lines for word in REGISTERS):
+    if not isinstance(value, Instance) or value.symbol.module is not frame.module:
+        return False  # another file may register the class
+    if any(word in line for line in frame.module.lines for word in REGISTERS):
         return False
     if objects.is_module(frame.analysis, value.symbol):
         return modules

@@ -10,7 +10,8 @@ from ..emission import Hit
 from ..facts import Call, Fact, OpaqueCall
 from ..findings import Confidence
 from ..interpret.frame import Frame
-from ..values import Function, known
+from ..symbols import FunctionSymbol
+from ..values import Function, Opaque
 
 FACTS = (Call, OpaqueCall)
 CALLS = ("torch.ops.",)
@@ -30,20 +31,20 @@ FAKES = (
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     match fact:
-        case OpaqueCall() if rule.effect == "user-error" and _is_custom_op(fact):
-            found = True
-        case Call(symbol=symbol) if rule.effect == "graph-break":
-            found = symbol.count(".") >= 3 and _is_defined(frame, *symbol.split(".")[2:4])
+        case OpaqueCall(function=Opaque(target=Function(symbol=symbol))) if rule.effect == "user-error":
+            found = symbol.module is frame.module and _is_custom_op(fact, symbol)
+        case Call(symbol=name) if rule.effect == "graph-break":
+            found = name.count(".") >= 3 and _is_defined(frame, *name.split(".")[2:4])
         case _:
             return
+    # What another file defines may get its fake in a third one.
     if found and not any(word in line for line in frame.module.lines for word in FAKES):
         yield Hit(rule.code, fact.span, Confidence.CERTAIN)
 
 
-def _is_custom_op(fact: OpaqueCall) -> bool:
+def _is_custom_op(fact: OpaqueCall, symbol: FunctionSymbol) -> bool:
     """An operator that returns nothing needs no fake: it is known that it gives None."""
-    target = known(fact.function.target)
-    returns = target.symbol.returns if isinstance(target, Function) else None
+    returns = symbol.returns
     return fact.function.by == CUSTOM and returns is not None and returns[0:3:2] != ("const", None)
 
 

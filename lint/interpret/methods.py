@@ -221,7 +221,7 @@ def _mapping_method(receiver: Mapping, name: str, arguments: Arguments) -> Value
         case "values":
             return Tuple_(tuple(values)) if receiver.rest is None else Sequence(join_all(values), "iterator")
         case "keys":
-            return Sequence(Host("str"), "iterator")
+            return Sequence(Host("str"), "keys")
         case "get" | "pop" | "setdefault":
             key = known(arguments.positional[0]) if arguments.positional else UNKNOWN
             default = arguments.positional[1] if len(arguments.positional) > 1 else NONE

@@ -6,18 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from checkout import ROOT
+from in_process import check
 from sarif_pydantic import Sarif
-
-from fullgraph.cli.main import run
 
 BREAKS = """\
 import torch
@@ -43,19 +39,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     (tmp_path / "m.py").write_text(BREAKS)
     return tmp_path
-
-
-@dataclass(frozen=True)
-class Done:
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-def check(*arguments: str) -> Done:
-    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
-        code = run(["check", "--no-cache", "--jobs", "1", *arguments])
-    return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
 def sarif(*arguments: str) -> dict[str, Any]:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from fullgraph.cli.main import run
+from in_process import check
 
 SAFE = """\
 import torch
@@ -50,19 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.py").write_text(PRINTS, encoding="utf-8")
     return tmp_path
-
-
-@dataclass(frozen=True)
-class Done:
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-def check(*arguments: str) -> Done:
-    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
-        code = run(["check", "--no-cache", "--jobs", "1", *arguments])
-    return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
 def test_unsafe_fixes_need_leave(folder: Path) -> None:

@@ -212,3 +212,29 @@ def test_a_driver_that_only_calls_what_another_module_compiles_is_followed(
     for use_cache in (False, True, True):
         (found,) = project.check(use_cache=use_cache).findings
         assert (found.span.path, found.span.line, found.confidence) == ("net.py", 4, Confidence.CERTAIN)
+
+
+@pytest.mark.parametrize(("fakes", "expected"), [("ops.py", []), ("fakes.py", []), (None, [("ops.py", "FG704", 9)])])
+def test_a_fake_may_stand_beside_the_operator_or_elsewhere(
+    fakes: str | None, expected: list[tuple[str, str, int]], project: ProjectOnDisk
+) -> None:
+    operator = """\
+import torch
+
+@torch.library.custom_op("own::double", mutates_args=())
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@torch.compile
+def run(x):
+    return double(x)
+"""
+    fake = '\n@torch.library.register_fake("own::double")\ndef _(x):\n    return torch.empty_like(x)\n'
+    if fakes == "fakes.py":
+        project.write({"ops.py": operator.partition("@torch.compile")[0], "fakes.py": "import torch\n" + fake})
+        project.write(
+            {"m.py": "import torch\nfrom ops import double\n\n@torch.compile\ndef run(x):\n    return double(x)\n"}
+        )
+    else:
+        project.write({"ops.py": operator + (fake if fakes else "")})
+    assert lines(project.check()) == expected

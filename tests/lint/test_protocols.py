@@ -106,6 +106,7 @@ OBJECTS = {
     ),
     "list iterator": ("x = x + next(value)", "iter([1, 2])", True),
     "tuple iterator": ("x = x + next(value)", "iter((1, 2))", False),
+    "keys": ("for key in value: x = x + len(key)", "{'a': 1}.keys()", False),
     "bytes": ("x = x + value[0]", "b'ab'", False),
     "bytearray": ("x = x + value[0]", "bytearray(b'ab')", True),
     "array": ("x = x + len(value)", "array.array('i', [1, 2])", True),
