@@ -178,7 +178,7 @@ def test_marker_and_fixture(pytester: pytest.Pytester) -> None:
             assert_compiles(repeat, torch.ones(3), 3)
         """
     )
-    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rN")
     done.assert_outcomes(passed=2, failed=3)
     text = done.stdout.str()
     assert text.count("1 graph break and 0 recompiles, its marker allows 0 graph breaks and 0 recompiles") == 1
