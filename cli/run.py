@@ -77,6 +77,7 @@ def run(
     """
     from fullgraph.jit import emit_json, emit_text
     from fullgraph.jit.events import Status
+    from fullgraph.jit.kept import Kept
     from fullgraph.jit.launch import collected, launch, torch_version
     from fullgraph.jit.observer import Orders
     from fullgraph.jit.session import LIBRARIES, roots, with_findings
@@ -94,6 +95,7 @@ def run(
         raise click.UsageError(str(error)) from None
     paths = () if LIBRARIES & set(target.path.parts) else (target.path,)
     request = build_request(paths, config_file, use_cache=True, first_party=first_party, target_torch=version)
+    kept = Kept.of([target])
     with _folder(collect) as folder:
         orders = Orders(
             folder=str(folder),
@@ -105,7 +107,7 @@ def run(
         )
         ended = launch(target.program, orders)
         seen = collected(target, folder, ended, version)
-    reports = list(with_findings([target], [seen], request))
+    reports = list(with_findings([target], [seen], request, kept))
     text = (
         emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, _width(report_file))
     )

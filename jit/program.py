@@ -5,7 +5,9 @@ object. What was made up on the way, and which call begins, become events.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import inspect
+import linecache
 import runpy
 import sys
 import threading
@@ -53,13 +55,21 @@ def run(job: Job, emit: Emit) -> None:
 
 
 def run_script(script: Script) -> None:
-    code = compile(script.path.read_bytes(), str(script.path), "exec")
+    source = script.path.read_bytes()
+    code = compile(source, str(script.path), "exec")
+    _remember(str(script.path), source)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=str(script.path), __builtins__=__builtins__)
     sys.modules["__main__"] = module
     sys.argv[:] = [script.shown, *script.arguments]
     sys.path.insert(0, str(script.path.resolve().parent))
     exec(code, module.__dict__)
+
+
+def _remember(path: str, source: bytes) -> None:
+    """Let the lines of the file be known although it may be deleted; without a time stamp they are not looked up anew."""
+    text = importlib.util.decode_source(source)
+    linecache.cache[path] = (len(source), None, text.splitlines(keepends=True), path)
 
 
 @contextlib.contextmanager

@@ -5,10 +5,11 @@ what it needs and compiled once more, to see that it still is what it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from msgspec import structs
 
@@ -19,6 +20,8 @@ from .isolate import Pool
 from .snippets import Snippet, cut
 from .targets import Job, Object, Script, Target
 from .verify import TargetReport, judge, read_source, rules_for
+
+Read: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,12 @@ def cases(job: Job, report: TargetReport) -> Iterator[Case]:
         yield Case(job, broken, f"{broken.gb or 'no GB id'} {broken.gb_type}")
 
 
-def record(pool: Pool, jobs: Sequence[Job], reports: Sequence[TargetReport], folder: Path) -> None:
-    """A file for each case, named after what it is and where."""
+def record(pool: Pool, jobs: Sequence[Job], reports: Sequence[TargetReport], folder: Path, read: Read) -> None:
+    """A file for each case, named after what it is and where; `read` gives the source of a path."""
     folder.mkdir(parents=True, exist_ok=True)
     found = [case for job, report in zip(jobs, reports, strict=False) for case in cases(job, report)]
     with TemporaryDirectory(prefix="fullgraph-") as scratch:
-        tried = [_attempt(case, Path(scratch, str(number))) for number, case in enumerate(found)]
+        tried = [_attempt(case, Path(scratch, str(number)), read) for number, case in enumerate(found)]
         seen = iter(list(pool.observe([job for job, _ in filter(None, tried)])))
         for case, attempt in zip(found, tried, strict=True):
             snippet = None
@@ -86,15 +89,15 @@ def record(pool: Pool, jobs: Sequence[Job], reports: Sequence[TargetReport], fol
                 if not case.shows(observed, job.target.path.as_posix(), snippet.line):
                     snippet = None
             name = f"{case.kind}-{Path(case.path).stem}-{case.line}-{(*case.codes, *case.gb, 'break')[0]}.yaml"
-            (folder / name).write_text(_text(case, snippet), encoding="utf-8")
+            (folder / name).write_text(_text(case, snippet, read), encoding="utf-8")
 
 
-def _attempt(case: Case, folder: Path) -> tuple[Job, Snippet] | None:
+def _attempt(case: Case, folder: Path, read: Read) -> tuple[Job, Snippet] | None:
     """A job for the smaller program, if the case lies in the target's own file and that can be cut down."""
     target = case.job.target
     if not isinstance(target.program, Script | Object) or Path(case.path).absolute() != target.path:
         return None
-    if (snippet := cut(read_source(case.path), case.line)) is None:
+    if (snippet := cut(read(case.path), case.line)) is None:
         return None
     folder.mkdir()
     file = folder / target.path.name
@@ -107,9 +110,9 @@ def _attempt(case: Case, folder: Path) -> tuple[Job, Snippet] | None:
     return replace(case.job, target=Target(target.text, program), roots=(*case.job.roots, folder)), snippet
 
 
-def _text(case: Case, snippet: Snippet | None) -> str:
+def _text(case: Case, snippet: Snippet | None, read: Read) -> str:
     """A part of a rule's file; a refuted finding is an example of what is good."""
-    shown = snippet or Snippet(read_source(case.path), case.line)
+    shown = snippet or Snippet(read(case.path), case.line)
     bad = case.kind == "unpredicted"
     mark = next(iter(case.codes), "FG???")
     code = shown.marked(mark) if bad else shown.code

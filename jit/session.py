@@ -21,12 +21,13 @@ from fullgraph.lint.target import resolve
 from .environment import early
 from .events import CallSite, Frame, Observation, Status, Traced
 from .isolate import Pool
+from .kept import Kept
 from .merge import merged
 from .plan import Plan
 from .proof import proven
 from .record import record
 from .targets import Job, Object, Script, Target
-from .verify import TargetReport, files, judge, read_source
+from .verify import TargetReport, files, judge
 
 Watch: TypeAlias = Callable[[Iterator[Observation], int], Iterable[Observation]]
 """Hands on the observations as they come, of which there will be so many."""
@@ -46,16 +47,19 @@ def reports(
     the folder. Raises ServerError if none can run.
     """
     jobs = [_job(plan, request) for plan in plans]
+    kept = Kept.of(job.target for job in jobs)
     with Pool(parallel) as pool:
-        done = _reports(pool, jobs, request, watch, compare)
+        done = _reports(pool, jobs, request, kept, watch, compare)
         if folder:
-            record(pool, jobs, done, folder)
+            record(pool, jobs, done, folder, kept.read)
         return done
 
 
-def _reports(pool: Pool, jobs: Sequence[Job], request: CheckRequest, watch: Watch, compare: bool) -> list[TargetReport]:
+def _reports(
+    pool: Pool, jobs: Sequence[Job], request: CheckRequest, kept: Kept, watch: Watch, compare: bool
+) -> list[TargetReport]:
     seen = list(watch(_advised(jobs, pool.observe(jobs)), len(jobs)))
-    judged = list(with_findings([job.target for job in jobs], seen, request))
+    judged = list(with_findings([job.target for job in jobs], seen, request, kept))
     again = [
         (index, _other_mode(job))
         for index, (job, report) in enumerate(zip(jobs, judged, strict=False))
@@ -66,7 +70,7 @@ def _reports(pool: Pool, jobs: Sequence[Job], request: CheckRequest, watch: Watc
     others = list(watch(pool.observe([job for _, job in again]), len(again)))
     for (index, job), other in zip(again, others, strict=False):
         seen[index] = merged(seen[index], other, f"run in {_mode(job)} mode too, in which some findings hold")
-    return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request)), compare)
+    return proven(pool, jobs, list(with_findings([job.target for job in jobs], seen, request, kept)), compare)
 
 
 def _advised(jobs: Sequence[Job], seen: Iterable[Observation]) -> Iterator[Observation]:
@@ -116,7 +120,7 @@ def _mode(job: Job) -> str:
 
 
 def with_findings(
-    targets: Sequence[Target], seen: Sequence[Observation], request: CheckRequest
+    targets: Sequence[Target], seen: Sequence[Observation], request: CheckRequest, kept: Kept
 ) -> Iterator[TargetReport]:
     """Join with what `fullgraph check` says about all files that were touched, for the torch that ran them."""
     if not seen:
@@ -128,17 +132,18 @@ def with_findings(
         request,
         files=tuple(sorted(Path(name).absolute() for name in names)),
         torch=resolve(version, request.config.root).torch,
+        contents=kept.gone,
     )
-    called = [item for target, seen_of in zip(targets, seen, strict=False) for item in _called(target, seen_of)]
+    called = [item for target, seen_of in zip(targets, seen, strict=False) for item in _called(target, seen_of, kept)]
     report = _checked(request, called)
     known = {_shown(entry.path) for entry in report.entries if entry.how != "assumed"}
-    if unknown := [item for seen_of in seen for item in _begun(seen_of) if item.path not in known]:
+    if unknown := [item for seen_of in seen for item in _begun(seen_of, kept) if item.path not in known]:
         report = _checked(request, [*called, *unknown])
     placed = [_placed(finding) for finding in report.findings]
     for item, own in zip(seen, touched, strict=True):
-        gone = (f"{name} is gone, and with it what would have been found there" for name in own if not _exists(name))
+        gone = (f"{name} is gone, and with it what would have been found there" for name in own if not kept.has(name))
         seen_of = replace(item, remarks=(*item.remarks, *sorted(gone)))
-        yield judge(seen_of, (finding for finding in placed if finding.span.path in own), read_source)
+        yield judge(seen_of, (finding for finding in placed if finding.span.path in own), kept.read)
 
 
 def _checked(request: CheckRequest, begun: Iterable[Traced]) -> CheckReport:
@@ -159,15 +164,15 @@ def _shown(path: str) -> str:
     return Path(os.path.abspath(path)).as_posix() if path.startswith("../") else path  # noqa: PTH100
 
 
-def _called(target: Target, seen: Observation) -> Iterator[Traced]:
+def _called(target: Target, seen: Observation, kept: Kept) -> Iterator[Traced]:
     """What was called of a target that is an object: the outermost first-party function that was traced."""
     if isinstance(target.program, Object):
-        yield from islice(filter(_named, seen.traced), 1)
+        yield from islice(_named(seen, kept), 1)
 
 
-def _begun(seen: Observation) -> list[Traced]:
+def _begun(seen: Observation, kept: Kept) -> list[Traced]:
     """What the program compiled: the outermost function of each frame, unless it was called by one that was traced."""
-    named = [item for item in seen.traced if _named(item)]
+    named = list(_named(seen, kept))
     first = {item.frame: item for item in reversed(named)}
     traced = set(map(_function, named))
     called = {_function(item) for item in named if item is not first[item.frame]}
@@ -179,12 +184,11 @@ def _function(item: Traced | Frame | CallSite) -> tuple[str, str]:
     return item.path, item.function
 
 
-def _named(item: Traced) -> bool:
-    return all(part.isidentifier() for part in item.function.split(".")) and _exists(item.path)
-
-
-def _exists(path: str) -> bool:
-    return Path(path).is_file()
+def _named(seen: Observation, kept: Kept) -> Iterator[Traced]:
+    """The functions that have a name of their own, and a source."""
+    for item in seen.traced:
+        if all(part.isidentifier() for part in item.function.split(".")) and kept.has(item.path):
+            yield item
 
 
 def _own(path: Path) -> frozenset[str]:

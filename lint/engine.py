@@ -166,11 +166,11 @@ class _Run:
     def _is_installed(self, path: str) -> bool:
         return path not in self._asked_about and not self._project.is_first_party(path)
 
-    def _describe(self, path: str, source: bytes, state: os.stat_result) -> FileRecord:
+    def _describe(self, path: str, source: bytes, mtime_ns: int) -> FileRecord:
         module = self._project.load(path) if sets_variables(source) else None
         return FileRecord(
-            mtime_ns=state.st_mtime_ns,
-            size=state.st_size,
+            mtime_ns=mtime_ns,
+            size=len(source),
             digest=digest_of(source),
             torch=b"torch" in source,
             compiles=any(word in source for word in (b"compile", b"_dynamo")) and COMPILES.search(source) is not None,

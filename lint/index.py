@@ -67,7 +67,8 @@ class Snapshot(Struct):
     """The latest, the last one last."""
 
 
-Describe = Callable[[str, bytes, os.stat_result], FileRecord]
+Describe = Callable[[str, bytes, int], FileRecord]
+"""Of a path, what the file holds, and its time stamp."""
 
 
 class Index:
@@ -95,9 +96,9 @@ class Index:
         return self._after.files[path]
 
     def _look(self, path: str) -> FileRecord:
-        state = os.stat(path)
         if path in self._contents:
-            return self._describe(path, self._contents[path], state)
+            return self._describe(path, self._contents[path], 0)
+        state = os.stat(path)
         if self._installed(path):
             return self._stamped(path, state)
         known = self._before.files.get(path)
@@ -108,7 +109,7 @@ class Index:
         if known is not None and known.digest == digest_of(source):
             return msgspec.structs.replace(known, mtime_ns=state.st_mtime_ns, size=state.st_size)
         self._changed = True
-        return self._describe(path, source, state)
+        return self._describe(path, source, state.st_mtime_ns)
 
     def _stamped(self, path: str, state: os.stat_result) -> FileRecord:
         stamp = digest_of(repr((state.st_mtime_ns, state.st_size)).encode())

@@ -184,7 +184,7 @@ class Project:
 
     def is_first_party(self, path: str) -> bool:
         """Whether findings in this file may be reported without being asked for: it is no installed library's."""
-        if any(path.startswith(place + os.sep) for place in self._first_party):
+        if any(path == place or path.startswith(place + os.sep) for place in self._first_party):
             return True
         if self._libraries is not None and path.startswith(self._libraries + os.sep):
             top = path[len(self._libraries) + 1 :].partition(os.sep)[0].removesuffix(".py")

@@ -72,7 +72,7 @@ PROGRAMS = {
         None,
     ),
     "resets": (BREAKS + "torch._dynamo.reset()\nf(torch.ones(3))", "ok", None),
-    "cleans_up": (QUIET + "import os\nos.remove(__file__)", "ok", None),
+    "cleans_up": ("import os\nos.remove(__file__)\n" + BREAKS, "ok", None),
     "logs": ("import logging, torch\ntorch._logging.set_logs(all=50)\nlogging.shutdown()\n" + BREAKS, "ok", None),
 }
 
@@ -130,9 +130,19 @@ def test_the_target_after_them_is_unharmed(outcomes: dict[str, Any]) -> None:
 @pytest.mark.torch
 @pytest.mark.slow
 def test_remarks_say_what_could_not_be_seen(outcomes: dict[str, Any]) -> None:
-    assert outcomes["cleans_up.py"]["remarks"] == ["cleans_up.py is gone, and with it what would have been found there"]
     assert [text.partition(",")[0] for text in outcomes["forks.py"]["remarks"]] == [
         "processes that it forked compile too"
+    ]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_program_that_deletes_itself_is_judged_by_what_it_was(outcomes: dict[str, Any]) -> None:
+    target = outcomes["cleans_up.py"]
+    assert not (outcomes["folder"] / "cleans_up.py").exists()
+    assert (target["remarks"], target["unpredicted"]) == ([], [])
+    assert [(item["code"], item["column"], item["verdict"]) for item in target["findings"]] == [
+        ("FG301", 4, "confirmed")
     ]
 
 

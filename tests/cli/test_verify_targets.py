@@ -375,7 +375,7 @@ def test_what_a_script_compiles_of_a_library_is_judged_too(tmp_path: Path) -> No
         "make = getattr(importlib.import_module('nets'), 'Net')\n"
         "torch.compile(make(), backend='eager')(torch.ones(2))\n"
     )
-    done = verify(tmp_path, "main.py", "--first-party", str(library.parent), "--output-format", "json")
+    done = verify(tmp_path, "main.py", "--first-party", str(library), "--output-format", "json")
     (target,) = json.loads(done.stdout)["targets"]
     assert [(item["line"], item["verdict"]) for item in target["findings"]] == [(8, "confirmed")]
     assert target["unpredicted"] == []
