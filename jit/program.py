@@ -67,7 +67,7 @@ def run_script(script: Script) -> None:
 
 
 def _remember(path: str, source: bytes) -> None:
-    """Let the lines of the file be known although it may be deleted; without a time stamp they are not looked up anew."""
+    """Let its lines be known although it may be deleted: without a time stamp they are not looked up anew."""
     text = importlib.util.decode_source(source)
     linecache.cache[path] = (len(source), None, text.splitlines(keepends=True), path)
 
