@@ -108,7 +108,14 @@ def check(
     """
 
     def requested(**target: Any) -> tuple[CheckRequest, ...]:
-        return requests_of(paths, config_file, use_cache=not no_cache, jobs=jobs, **options | target)
+        return requests_of(
+            paths,
+            config_file,
+            use_cache=not no_cache,
+            jobs=jobs,
+            judge_comments=compare_torch is None,
+            **options | target,
+        )
 
     fixing = Fixing(fix, unsafe_fixes, fix_only, diff)
     fixing.refuse_with(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fullgraph.lint.config import load, nearest_files, override
+from fullgraph.lint.config import AssumeCompiled, Config, load, nearest_files, override
 from fullgraph.lint.discover import lexically_absolute, python_files
 from fullgraph.lint.findings import CheckReport, Entry
 from fullgraph.lint.request import CheckRequest
@@ -18,17 +18,22 @@ from fullgraph.rules import load as load_rules
 
 
 def requests_of(
-    paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, jobs: int | None, **options: Any
+    paths: tuple[Path, ...],
+    config_file: Path | None,
+    use_cache: bool,
+    jobs: int | None,
+    judge_comments: bool,
+    **options: Any,
 ) -> tuple[CheckRequest, ...]:
     """One request for each config file that is the nearest one of some of the files, the outermost first."""
-    whole = build_request(paths, config_file, use_cache, jobs, **options)
+    whole = build_request(paths, config_file, use_cache, jobs, judge_comments, **options)
     if config_file is not None or whole.config.entry:
         return (whole,)
     nearest = nearest_files(file.parent for file in whole.files)
     requests = [whole]
     for source in sorted({source for source in nearest.values() if source not in (None, whole.config.source)}):
         inside = tuple(part for path in paths or (Path(),) for part in _within(path, source.parent))
-        requests.append(build_request(inside, source, use_cache, jobs, **options))
+        requests.append(build_request(inside, source, use_cache, jobs, judge_comments, **options))
         nearest |= nearest_files(file.parent for file in requests[-1].files)
     if len(requests) == 1:
         return (whole,)
@@ -40,12 +45,18 @@ def requests_of(
 
 
 def build_request(
-    paths: tuple[Path, ...], config_file: Path | None, use_cache: bool, jobs: int | None = None, **options: Any
+    paths: tuple[Path, ...],
+    config_file: Path | None,
+    use_cache: bool,
+    jobs: int | None = None,
+    judge_comments: bool = False,
+    **options: Any,
 ) -> CheckRequest:
     """The request that command-line options and one config file, the nearest one, amount to."""
     paths = paths or (Path(),)
     known_codes = frozenset(load_rules())
-    config = override(load(paths, known_codes, config_file), known_codes, options)
+    own = load(paths, known_codes, config_file)
+    config = override(own, known_codes, options)
     target = resolve(config.target_torch, config.root)
     return CheckRequest(
         files=python_files(paths, config.root, config.exclude),
@@ -54,7 +65,16 @@ def build_request(
         remarks=(target.remark,) if target.remark else (),
         use_cache=use_cache,
         jobs=jobs,
+        judge_comments=judge_comments
+        and _looks_as_configured(own, config)
+        and target.torch == resolve(own.target_torch, own.root).torch,
     )
+
+
+def _looks_as_configured(own: Config, config: Config) -> bool:
+    """Whether no option leaves out what the project's own settings look for, beside the choice of rules."""
+    alike = (own.mode, own.entry) == (config.mode, config.entry)
+    return alike and config.assume_compiled in (own.assume_compiled, AssumeCompiled.FORWARD, AssumeCompiled.ALL)
 
 
 def _within(path: Path, root: Path) -> tuple[Path, ...]:

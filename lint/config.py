@@ -94,12 +94,13 @@ class Config:
 
     def reports(self, finding: Finding) -> bool:
         """Whether selection, per-file ignores and the confidence bound let this finding through."""
-        code = finding.code
+        return finding.confidence.rank >= self.min_confidence.rank and self.enables(finding.code, finding.span.path)
+
+    def enables(self, code: str, path: str) -> bool:
+        """Whether selection and per-file ignores let a rule's findings in this file through."""
         if self.select and not code.startswith(self.select):
             return False
-        if finding.confidence.rank < self.min_confidence.rank:
-            return False
-        return not code.startswith((*self.ignore, *self._ignored_in(finding.span.path)))
+        return not code.startswith((*self.ignore, *self._ignored_in(path)))
 
     def _ignored_in(self, path: str) -> tuple[str, ...]:
         if not self.per_file_ignores:

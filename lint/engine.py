@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +24,7 @@ from fullgraph import rules
 from .cache import SummaryCache, prune
 from .closure import Closure
 from .config import AssumeCompiled
-from .discover import SUFFIXES, project_files
+from .discover import SUFFIXES, project_files, python_files
 from .environment import sets_variables, variables_set
 from .findings import CheckReport, Entry, Finding
 from .index import DIGEST_SIZE, FileRecord, Index, digest_of
@@ -37,9 +36,9 @@ from .source import display
 from .twins import generator_named, generator_of
 
 if TYPE_CHECKING:
+    from .comments import Comments
     from .report import Reporter
     from .ruleset import RuleSet
-    from .suppress import Suppressions
     from .units import Units
 
 UNREADABLE = b"unreadable"
@@ -47,6 +46,8 @@ FOLDER = b"folder"
 IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
 IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
+WORDS = re.compile(rb"noqa|fullgraph:", re.IGNORECASE)
+UNUSED = "FG902"
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
@@ -98,7 +99,17 @@ class _Run:
         if self._fresh and self._folder is not None:
             prune(self._folder)
         self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
+        if any(finding.code == UNUSED for finding in report.findings) and not self._saw_all(considered):
+            findings = tuple(finding for finding in report.findings if finding.code != UNUSED)
+            report = msgspec.structs.replace(report, findings=findings)
         return msgspec.structs.replace(report, remarks=tuple(dict.fromkeys(self._remarks)))
+
+    def _saw_all(self, considered: list[str]) -> bool:
+        """Whether no file was left out, a test say, that might be what a suppression comment is needed for."""
+        unseen = {*map(str, python_files([self._config.root], self._config.root, self._config.exclude))} - {*considered}
+        if self._looks_at_whole_project:
+            return not any(self._torch(path) and self._index.look(path).compiles for path in unseen)
+        return not any(map(self._torch, unseen))
 
     def _unknown_codes(self, path: str) -> Iterator[str]:
         own = {rule.code for rule in self._config.rules}
@@ -107,6 +118,7 @@ class _Run:
                 yield f"{display(path)}:{line}: no rule has the code or prefix {code!r} of this ignore comment"
 
     def _reported(self, given: list[str], results: dict[str, Result]) -> CheckReport:
+        from .comments import Comments
         from .report import Reporter
         from .twins import Twins
 
@@ -117,13 +129,18 @@ class _Run:
             self._rules().every,
             everywhere=bool(self._config.entry),
             libraries=self._config.include_libraries,
+            commented=frozenset(path for path in given if self._index.look(path).suppresses),
         )
         for result in results.values():
             reporter.add(result.emissions)
-        findings = [*self._kept(reporter), *self._syntax_findings(given)]
+        comments = Comments(self._project, reporter.passed())
+        entries = _entries(results.values(), set(given))
+        findings = [*self._kept(reporter, comments), *self._syntax_findings(given)]
+        if self._request.judge_comments and entries:
+            findings += comments.unused(given, self._config, self._rules())
         return CheckReport(
             torch=self._request.torch,
-            entries=_entries(results.values(), set(given)),
+            entries=entries,
             findings=tuple(sorted(findings, key=lambda finding: finding.sort_key)),
             files=len(self._request.files),
         )
@@ -178,6 +195,7 @@ class _Run:
             generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
             unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
+            suppresses=WORDS.search(source) is not None,
         )
 
     # results
@@ -287,7 +305,7 @@ class _Run:
         keys = self._keys()
         paths = {*given, *(name.partition(" ")[2] for name in results if name != TOGETHER)}
         generators = {generator for path in paths if (generator := self._generator(path)) is not None}
-        settings = repr((self._config, sorted(results), given, Path.cwd()))
+        settings = repr((self._config, self._request.judge_comments, sorted(results), given, Path.cwd()))
         return _joined((settings.encode(), *map(keys, sorted(paths | generators))))
 
     def _keys(self) -> _Keys:
@@ -304,18 +322,10 @@ class _Run:
             if problem is not None:
                 yield syntax_finding(display(path), problem, self._rules().every)
 
-    def _kept(self, reporter: Reporter) -> Iterator[Finding]:
+    def _kept(self, reporter: Reporter, comments: Comments) -> Iterator[Finding]:
         """The findings that the settings and the comments in the code let through, with their fixes."""
-        from .suppress import suppressions
-
-        comments: dict[tuple[str, int | None], Suppressions] = {}
         for finding, emission in reporter.findings():
-            if not self._config.reports(finding):
-                continue
-            path, cell = os.path.abspath(finding.span.path), finding.span.cell
-            if (path, cell) not in comments:
-                comments[path, cell] = suppressions(self._project.source(path).text_of(cell))
-            if not comments[path, cell].hide(finding.code, finding.span):
+            if self._config.reports(finding) and not comments.hide(finding.code, finding.span):
                 yield reporter.with_fixes(finding, emission)
 
 

@@ -41,6 +41,8 @@ class FileRecord(Struct, frozen=True):
     """It has the word `compile`, or may set a switch of Dynamo's."""
     unknown_codes: tuple[tuple[int, str], ...] = ()
     """Lines of ignore comments, and codes in them that no rule has."""
+    suppresses: bool = False
+    """It may have a suppression comment."""
     environment: tuple[str, ...] = ()
     """Environment variables that it sets, `*` for one whose name is not a literal."""
     imports: str = ""

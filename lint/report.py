@@ -37,7 +37,7 @@ Key = tuple[str, str, int, int]
 
 class Reporter:
     """Collects emissions; `given` are the absolute paths to report on, all first-party ones where `everywhere` is set,
-    and those of installed libraries with `libraries`.
+    and those of installed libraries with `libraries`. `commented` are the files with suppression comments.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Reporter:
         rules: Mapping[str, Rule],
         everywhere: bool,
         libraries: bool,
+        commented: frozenset[str],
     ) -> None:
         self._project = project
         self._rules = rules
@@ -57,9 +58,12 @@ class Reporter:
         self._everywhere = everywhere
         self._best: dict[Key, tuple[Emission, _Place]] = {}
         self._ways: defaultdict[Key, Ways] = defaultdict(Ways)
+        self._commented = commented
+        self._passed: set[tuple[str, str, ir.Span]] = set()
 
     def add(self, emissions: Iterable[Emission]) -> None:
         for emission in emissions:
+            self._pass(emission)
             place = self._place(emission)
             if place is None:
                 continue
@@ -75,6 +79,20 @@ class Reporter:
         """Each finding, with the emission that tells most of it."""
         for key, (emission, place) in self._best.items():
             yield self._finding(emission, place, self._ways[key].impact(emission, self._project)), emission
+
+    def passed(self) -> Iterator[tuple[str, Span]]:
+        """Code and place of all that was found in files with comments: where it lies, and at each call on the way to
+        it, as it is reported there when other files are asked about.
+        """
+        for code, path, span in self._passed:
+            yield code, self._span(path, span)
+
+    def _pass(self, emission: Emission) -> None:
+        if emission.path in self._commented:
+            self._passed.add((emission.hit.code, emission.path, emission.hit.span))
+        for site in emission.calls:
+            if site.path in self._commented:
+                self._passed.add((emission.hit.code, site.path, site.span))
 
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
         """The finding with what its rule's fix proposes; only now is libcst needed."""

@@ -22,6 +22,10 @@ class CheckRequest:
     remarks: tuple[str, ...] = ()
     """Remarks made while the request was put together; the report repeats them, its own after them."""
     use_cache: bool = True
+    judge_comments: bool = False
+    """Whether suppression comments that hide nothing are findings: only where nothing but the project's own settings
+    decides what is looked for.
+    """
     jobs: int | None = None
     """How many processes to use at most; None: one a core, where there is enough to do."""
     contents: Mapping[str, bytes] = field(default_factory=dict)

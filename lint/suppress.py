@@ -7,10 +7,13 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .findings import Span
 
+WORDS = re.compile("noqa|fullgraph:", re.IGNORECASE)
+"""Without one of them a file has no suppression comment."""
 OURS = re.compile(r"#\s*fullgraph:\s*ignore(?:\s*\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
 NOQA = re.compile(r"#\s*noqa(?::\s*(?P<codes>[A-Z]+[0-9]*(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
 
@@ -20,6 +23,9 @@ class Comment:
     """One suppression comment; `codes` None means every code."""
 
     line: int
+    column: int
+    text: str
+    """As written, without what follows the codes."""
     codes: tuple[str, ...] | None
     ours: bool
     """`# fullgraph: ignore` rather than `# noqa`, whose codes may be another tool's."""
@@ -37,17 +43,20 @@ class Suppressions:
     """First and last line of each simple statement or compound header that has a suppression comment."""
 
     def hide(self, code: str, span: Span) -> bool:
+        return any(self.hiding(code, span))
+
+    def hiding(self, code: str, span: Span) -> Iterator[Comment]:
         """A comment counts on any line of the span, and on the first and last line of the statement around it."""
         lines = set(range(span.line, span.end_line + 1))
         for first, last in self.statements:
             if first <= span.line <= last:
                 lines |= {first, last}
-        return any(comment.line in lines and comment.names(code) for comment in self.comments)
+        return (comment for comment in self.comments if comment.line in lines and comment.names(code))
 
 
 def suppressions(text: str) -> Suppressions:
     """Read the comments of a file; text without the words costs no tokenizing."""
-    if not re.search("noqa|fullgraph:", text, re.IGNORECASE):
+    if not WORDS.search(text):
         return Suppressions()
     comments: list[Comment] = []
     statements: list[tuple[int, int]] = []
@@ -78,5 +87,6 @@ def _comments(token: tokenize.TokenInfo) -> list[Comment]:
         for match in pattern.finditer(token.string):
             codes = match["codes"]
             words = None if codes is None else tuple(word.upper() for word in re.split(r"[,\s]+", codes) if word)
-            found.append(Comment(token.start[0], words, pattern is OURS))
+            line, column = token.start
+            found.append(Comment(line, column + match.start(), match[0], words, pattern is OURS))
     return found

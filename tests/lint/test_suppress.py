@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from in_process import check
 
 from fullgraph.lint.findings import Span
 from fullgraph.lint.suppress import suppressions
@@ -88,3 +92,90 @@ def test_comments_before_a_syntax_error_still_count() -> None:
 
 def test_a_text_without_the_words_has_no_suppressions() -> None:
     assert suppressions("y = (") == suppressions("")
+
+
+# comments that hide nothing
+
+UNUSED = """\
+import torch
+
+@torch.compile
+def f(x):
+    a = x * 2  # fullgraph: ignore[FG301]
+    b = x.sum().item()  # fullgraph: ignore[FG201, FG101]  because
+    # fullgraph: ignore
+    c = x  # type: ignore # noqa: FG101 as it is
+    d = x  # noqa: E501, FG101, W292
+    e = x  # noqa: FG101, E501
+    print(x)  # fullgraph: ignore[FG3] # fmt: skip
+    g = x  # fullgraph: ignore[FG1] # fmt: skip
+    h = x  # fullgraph: ignore[FG4, FG902]
+    return a, b, c, d, e, g, h  # noqa: F
+"""
+REMOVED = """\
+import torch
+
+@torch.compile
+def f(x):
+    a = x * 2
+    b = x.sum().item()  # fullgraph: ignore[FG201]  because
+    c = x  # type: ignore # as it is
+    d = x  # noqa: E501, W292
+    e = x  # noqa: E501
+    print(x)  # fullgraph: ignore[FG3] # fmt: skip
+    g = x  # fmt: skip
+    h = x  # fullgraph: ignore[FG4, FG902]
+    return a, b, c, d, e, g, h  # noqa: F
+"""
+
+
+def test_comments_that_hide_nothing_are_found_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.py").write_text(UNUSED)
+    done = check("--output-format", "json")
+    assert [(found["code"], found["line"], found["function"]) for found in json.loads(done.stdout)["findings"]] == [
+        ("FG902", line, "f") for line in (5, 6, 7, 8, 9, 10, 12)
+    ]
+    assert "FG101 in `# noqa: E501, FG101, W292` hides no finding" in done.stdout
+    assert check("--fix").exit_code == 0
+    assert Path("m.py").read_text() == REMOVED
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--select", "FG1"],
+        ["--select", "FG902,FG2"],
+        ["--ignore", "FG301"],
+        ["--ignore", "FG902"],
+        ["--target-torch", "2.9"],
+        ["--mode", "fullgraph"],
+        ["--entry", "m.py::other"],
+        ["--assume-compiled", "none"],
+    ],
+)
+def test_a_comment_is_judged_only_where_its_rule_was_looked_for(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.py").write_text(
+        "import torch\n\n@torch.compile\ndef f(x):\n    return x  # fullgraph: ignore[FG301]\n\ndef other(): pass\n"
+    )
+    assert "FG902" in check("--output-format", "concise").stdout
+    assert check(*options).exit_code == 0
+
+
+def test_what_a_file_left_out_may_need_a_comment_for_is_left_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test may compile what nothing else does, and a call leads out of the files that are asked about."""
+    monkeypatch.chdir(tmp_path)
+    Path("helpers.py").write_text("def shout(x):\n    print(x)\n    return x\n")
+    Path("m.py").write_text(
+        "import torch\nfrom helpers import shout\n\n@torch.compile\ndef f(x):\n"
+        "    return shout(x)  # fullgraph: ignore[FG301]\n\n"
+        "def g(x):\n    return x.item()  # fullgraph: ignore[FG201]\n"
+    )
+    Path("test_m.py").write_text("import torch\nfrom m import g\n\ntorch.compile(g)(torch.ones(1))\n")
+    assert check("m.py").exit_code == 0
+    assert [line.split()[1] for line in check("--output-format", "concise").stdout.splitlines()] == ["FG301"]

@@ -23,7 +23,7 @@ def found(example: Example, folder: Path) -> list[tuple[int, str]]:
     """The program as somebody would run it: the code, then what drives it. Of a rule that warns, its warnings."""
     path = folder / "example.py"
     path.write_text("\n".join([example.code, *example.run, ""]), encoding="utf-8")
-    report = check(CheckRequest((path,), Config(folder), use_cache=False))
+    report = check(CheckRequest((path,), Config(folder), use_cache=False, judge_comments=True))
     warnings = [finding for finding in report.findings if finding.severity.value != "note" or finding.code in NOTES]
     return [(finding.span.line, finding.code) for finding in warnings]
 
