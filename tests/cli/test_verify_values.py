@@ -23,8 +23,11 @@ CALLED = {
     "hook_reads_list.py": {"inner": "<lambda>"},
 }
 UNCOMPILED = {
-    # The program asks for eager code, so that there is nothing to observe, and the target says so.
+    # There is nothing to observe, and the target says so.
+    # The program asks for eager code.
     "stance_forced_eager.py",
+    # The program calls the modules that it had before it compiled them.
+    "cache_wrapper_before_compile/main.py",
 }
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -73,6 +76,7 @@ def test_programs_of_several_files() -> None:
     done = subprocess.run([*command, *labels], cwd=folder, capture_output=True, text=True, timeout=500)
     for target in json.loads(done.stdout)["targets"]:
         label = labels[target["target"]]
+        assert target["status"] == ("nothing-compiled" if target["target"] in UNCOMPILED else "ok")
         assert {(item["path"], item["line"], item["gb"]) for item in target["breaks"]} == {
             (path, line, gb) for path, line, gb, _ in label["breaks"]
         }
@@ -82,5 +86,5 @@ def test_programs_of_several_files() -> None:
             for _ in range(count)
         )
         assert sum(frame["graphs"] for frame in target["frames"]) == label["graphs"]
-        assert {item["verdict"] for item in target["findings"]} == {"confirmed"}
+        assert {item["verdict"] for item in target["findings"]} == ({"confirmed"} if label["graphs"] else set())
         assert target["unpredicted"] == []
