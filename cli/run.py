@@ -14,6 +14,7 @@ import click
 
 from fullgraph.jit.targets import FailOn
 
+from . import html_report
 from .projects import build_request
 from .verify import BACKENDS
 
@@ -52,6 +53,7 @@ from .verify import BACKENDS
 @click.option(
     "--report-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the report here, not to stderr."
 )
+@html_report.option
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
 def run(
     program: tuple[str, ...],
@@ -64,6 +66,7 @@ def run(
     first_party: tuple[str, ...],
     output_format: str,
     report_file: Path | None,
+    page: Path | None,
     config_file: Path | None,
 ) -> int:
     """Run SCRIPT with this Python as if it were run alone, and say what Dynamo did when it has ended, however it ends.
@@ -87,6 +90,7 @@ def run(
         raise click.UsageError("Missing argument 'SCRIPT': name a script, or a module after -m")
     if report_file and not report_file.absolute().parent.is_dir():
         raise click.UsageError(f"--report-file {report_file}: there is no folder {report_file.parent}")
+    write_page = html_report.writer(page)
     name, *arguments = program
     try:
         target = parse_module(name, tuple(arguments)) if as_module else parse_script(name, tuple(arguments))
@@ -108,6 +112,7 @@ def run(
         ended = launch(target.program, orders)
         seen = collected(target, folder, ended, version)
     reports = list(with_findings([target], [seen], request, kept))
+    write_page(reports, kept)
     text = (
         emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, _width(report_file))
     )

@@ -16,6 +16,7 @@ from fullgraph.lint.config import Mode, load
 from fullgraph.lint.findings import Confidence
 from fullgraph.rules import load as load_rules
 
+from . import html_report
 from .projects import build_request
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def one_mode(context: click.Context, parameter: click.Parameter, value: bool) ->
 @click.option("--notes", is_flag=True, help="Show notes too; they never change the exit code.")
 @click.option("--first-party", multiple=True, metavar="NAME|PATH", help="Count this package as yours too. Repeatable.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@html_report.option
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
 @click.pass_context
 def verify(
@@ -150,6 +152,7 @@ def verify(
     fail_on: str,
     notes: bool,
     output_format: str,
+    page: Path | None,
     config_file: Path | None,
     **options: Any,
 ) -> int:
@@ -167,11 +170,13 @@ def verify(
     from fullgraph.jit import emit_json, emit_text, session
     from fullgraph.jit.inputs import InputError
     from fullgraph.jit.isolate import ServerError
+    from fullgraph.jit.kept import Kept
     from fullgraph.jit.launch import torch_version
     from fullgraph.jit.plan import plans
     from fullgraph.jit.targets import Settings, TargetError
     from fullgraph.jit.verify import exit_code
 
+    write_page = html_report.writer(page)
     checked = {name: options.pop(name) for name in ("select", "ignore", "min_confidence", "first_party")}
     settings = Settings(
         fullgraph=FULLGRAPH[mode],
@@ -189,9 +194,11 @@ def verify(
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
         checked["target_torch"] = torch_version()  # what the findings are held against
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
+        kept = Kept.of(plan.target for plan in planned)
         reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
+    write_page(reports, kept)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width)
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)

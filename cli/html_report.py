@@ -1,0 +1,39 @@
+"""The option `--report`, and what writes the page that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fullgraph.jit.kept import Kept
+    from fullgraph.jit.verify import TargetReport
+
+option = click.option(
+    "--report",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html",
+    help="Write a page there too, one file that needs no network: sources with verdicts and guards, frames, "
+    "recompiles, compile time and graphs.",
+)
+
+
+def writer(page: Path | None) -> Callable[[Sequence[TargetReport], Kept], None]:
+    """Made before anything runs, so that what is missing is told then."""
+    if page is None:
+        return lambda reports, kept: None
+    if not page.absolute().parent.is_dir():
+        raise click.UsageError(f"--report {page}: there is no folder {page.parent}")
+    try:
+        from fullgraph.jit.html.page import render
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"--report needs {error.name}: pip install 'fullgraph[jit]'") from None
+
+    def write(reports: Sequence[TargetReport], kept: Kept) -> None:
+        page.write_text(render(reports, kept.read), encoding="utf-8")
+
+    return write
