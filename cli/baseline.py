@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fullgraph.lint import baseline
 from fullgraph.lint.discover import lexically_absolute
-from fullgraph.lint.emit.concise import printable
+from fullgraph.lint.emit.look import printable
 from fullgraph.lint.findings import CheckReport, Finding, Severity
 
 

@@ -10,6 +10,7 @@ import click
 
 from fullgraph.lint.emit.concise import headline, shown
 from fullgraph.lint.emit.json import finding_as_json
+from fullgraph.lint.emit.look import Look
 from fullgraph.lint.findings import CheckReport, Finding
 
 
@@ -22,14 +23,14 @@ class Comparison:
         self.appear = [finding for place, finding in after.items() if place not in before]
         self.vanish = [finding for place, finding in before.items() if place not in after]
 
-    def render(self, output_format: str) -> str:
-        return self._json() if output_format == "json" else "\n".join((*self._lines(), ""))
+    def render(self, output_format: str, look: Look) -> str:
+        return self._json() if output_format == "json" else "\n".join((*self._lines(look), ""))
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, look: Look) -> Iterator[str]:
         old, new = self.versions
         both = [(finding, "-", "red") for finding in self.vanish] + [(finding, "+", "green") for finding in self.appear]
         for finding, sign, colour in sorted(both, key=lambda item: item[0].sort_key):
-            yield f"{click.style(sign, fg=colour)} {headline(finding)}"
+            yield f"{click.style(sign, fg=colour)} {headline(finding, look)}"
         yield f"from torch {old} to {new}: {len(self.appear)} findings appear, {len(self.vanish)} vanish"
 
     def _json(self) -> str:

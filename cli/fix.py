@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from fullgraph.lint.discover import lexically_absolute
+from fullgraph.lint.emit.look import printable
 from fullgraph.lint.findings import CheckReport, Finding, Fix, Severity
 from fullgraph.lint.request import CheckRequest
 
 from .projects import merged
 
 if TYPE_CHECKING:
-    from fullgraph.lint.apply import Outcome
+    from fullgraph.lint.apply import Contents, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +43,45 @@ class Fixing:
 
 def fix_files(fixing: Fixing, report: CheckReport, requests: Sequence[CheckRequest], notes: bool) -> Outcome:
     """Fix the files of the requests, or print the changes; the summary goes to stderr."""
-    from fullgraph.lint import apply, engine
-
-    def check(contents: apply.Contents) -> CheckReport:
-        files = {str(lexically_absolute(Path(path))): source for path, source in contents.items()}
-        return merged([engine.check(replace(request, contents=files)) for request in requests])
+    from fullgraph.lint import apply
 
     editable = {file for request in requests for file in request.files}
-    outcome = apply.fix_all(report, check, lambda finding: _allowed(finding, fixing.unsafe, notes, editable))
-    for path, before, after in outcome.changed:
-        if fixing.diff:
-            click.echo("".join(_diff(path, before, after)), nl=False)
-        else:
-            _write(path, before, after)
+    outcome = apply.fix_all(
+        report, recheck(requests), lambda finding: _allowed(finding, fixing.unsafe, notes, editable)
+    )
+    save(outcome.changed, fixing.diff)
     for path, code, function in outcome.refused:
         _tell(f"{path}: the fix of {code} in {function} does not help, so it was left out")
     for notebook in sorted({finding.span.path for finding in report.findings if finding.span.cell is not None}):
         _tell(f"{notebook}: notebooks are never edited")
     _tell(_summary(outcome, fixing))
     return outcome
+
+
+def recheck(requests: Sequence[CheckRequest]) -> Callable[[Contents], CheckReport]:
+    """What is found when files hold something else."""
+    from fullgraph.lint import engine
+
+    def check(contents: Contents) -> CheckReport:
+        files = {str(lexically_absolute(Path(path))): source for path, source in contents.items()}
+        return merged([engine.check(replace(request, contents=files)) for request in requests])
+
+    return check
+
+
+def save(changed: Iterable[tuple[str, bytes, bytes]], diff: bool) -> None:
+    """Write the files, or print what would change."""
+    for path, before, after in changed:
+        if diff:
+            text = "".join(_diff(path, before, after))
+            click.echo("\n".join(map(readable, text.split("\n"))) if sys.stdout.isatty() else text, nl=False)
+        else:
+            _write(path, before, after)
+
+
+def readable(line: str) -> str:
+    """A line for a terminal, which is to run no control characters; a patch in a pipe stays as it is."""
+    return "\t".join(map(printable, line.split("\t")))
 
 
 def _allowed(finding: Finding, unsafe: bool, notes: bool, editable: set[Path]) -> tuple[Fix, ...]:

@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "run a program as it is, watch what torch.compile does in it and report at its end",
     "rules": "list the rules and explain them",
     "doctor": "say what is installed, what is missing and how to get it",
+    "completion": "print what makes bash, zsh or fish complete commands and options",
 }
 """`fullgraph.cli.<name>` holds a click command called `<name>`; the text is its line in `--help`."""
 
@@ -33,12 +34,20 @@ Commands:
 
 Options:
   -h, --help  show this text; `fullgraph COMMAND --help` shows a command's options
-  --version   show the version
+  --version   show the versions of fullgraph, torch and torch-mlir
 
 Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an internal error."""
 
 
+ASKED = "_FULLGRAPH_COMPLETE"
+"""In this variable a shell asks what may come next."""
+
+
 def main() -> None:
+    if instruction := os.environ.get(ASKED):
+        from .completion import answer
+
+        sys.exit(answer(instruction))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -46,12 +55,12 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     match arguments:
         case [] | ["-h" | "--help", *_]:
-            print(HELP.format(commands="\n".join(f"  {name:<10}{line}" for name, line in COMMANDS.items())))
+            print(HELP.format(commands="\n".join(f"  {name:<12}{line}" for name, line in COMMANDS.items())))
             return 0 if arguments else 2
         case ["--version", *_]:
-            from fullgraph.rules import __version__
+            from .version import versions
 
-            print(f"fullgraph {__version__}")
+            print(versions())
             return 0
         case [name, *rest] if name in COMMANDS:
             return run_command(getattr(importlib.import_module(f"fullgraph.cli.{name}"), name), rest)

@@ -12,7 +12,7 @@ import click
 from fullgraph.lint.findings import CheckReport, Finding
 from fullgraph.rules.model import Rule
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+from .terminal import look
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def render(report: CheckReport, output_format: str, notes: bool, background: Bac
         case "concise":
             from fullgraph.lint.emit import concise
 
-            return concise.render(report, notes)
+            return concise.render(report, notes, look(background.own_rules))
         case "sarif":
             return _sarif(report, background)
         case "github":
@@ -53,7 +53,7 @@ def render(report: CheckReport, output_format: str, notes: bool, background: Bac
             return junit.render(report, notes)
     from fullgraph.lint.emit import text
 
-    return text.render(report, notes)
+    return text.render(report, notes, look(background.own_rules))
 
 
 def _sarif(report: CheckReport, background: Background) -> str:

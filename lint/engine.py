@@ -12,7 +12,7 @@ import gc
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,12 +52,16 @@ TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
 
-def check(request: CheckRequest) -> CheckReport:
+Advance = Callable[[int, int], None]
+"""Told how many of how many files are done."""
+
+
+def check(request: CheckRequest, advance: Advance = lambda done, total: None) -> CheckReport:
     """Check the request's files. Raises click.UsageError for an entry that does not exist."""
     collecting = gc.isenabled()
     gc.disable()  # hundreds of thousands of small tuples, nearly all of them kept
     try:
-        return _Run(request).report()
+        return _Run(request, advance).report()
     finally:
         if collecting:
             gc.enable()
@@ -66,8 +70,9 @@ def check(request: CheckRequest) -> CheckReport:
 class _Run:
     """The state of one check."""
 
-    def __init__(self, request: CheckRequest) -> None:
+    def __init__(self, request: CheckRequest, advance: Advance) -> None:
         config = request.config
+        self._advance = advance
         folder = self._folder = _cache_folder() if request.use_cache else None
         self._request = request
         self._config = config
@@ -246,9 +251,12 @@ class _Run:
         keys = self._keys()
         results = {task: self._index.recall(task.name, keys(task.path)) for task in tasks}
         missing = [task for task in tasks if results[task] is None]
+        count = 0
         for done in self._work(missing):
             results.update(done.results)
             self._learn(done)
+            count += len(done.results)
+            self._advance(count, len(missing))
         return {task.name: result for task, result in results.items() if result is not None}
 
     def _work(self, tasks: list[Task]) -> Iterator[Done]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import click
 
 from ..findings import CheckReport, Finding, Severity
+from .look import PLAIN, Look, printable
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
-def render(report: CheckReport, notes: bool) -> str:
+def render(report: CheckReport, notes: bool, look: Look = PLAIN) -> str:
     """One styled line for each finding; notes only when asked for."""
-    return "".join(f"{headline(finding)}\n" for finding in shown(report, notes))
+    return "".join(f"{headline(finding, look)}\n" for finding in shown(report, notes))
 
 
 def shown(report: CheckReport, notes: bool) -> list[Finding]:
@@ -21,15 +22,10 @@ def shown(report: CheckReport, notes: bool) -> list[Finding]:
     return [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
 
 
-def printable(path: str) -> str:
-    """A path on one line; what is no text in it is escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
-
-
-def headline(finding: Finding) -> str:
+def headline(finding: Finding, look: Look) -> str:
     """Columns count from 1 here, as editors expect; a severity that is not the usual one is named."""
     span, severity = finding.span, finding.severity
     place = click.style(f"{printable(span.start)}:{span.column + 1}:", bold=True)
-    code = click.style(finding.code, fg=COLOURS[severity], bold=True)
+    code = look.linked(click.style(finding.code, fg=COLOURS[severity], bold=True), finding.code)
     named = "" if severity is Severity.WARNING else f"{severity.value}: "
-    return f"{place} {code} [{finding.confidence.value}] {named}{finding.message}"
+    return f"{place} {code} [{finding.confidence.value}] {named}{printable(finding.message)}"

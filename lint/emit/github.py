@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..apply import edited, rows_of
 from ..findings import CheckReport, Finding, Fix, Severity, Span
-from .concise import printable, shown
+from .concise import shown
+from .look import printable
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 ROWS = 50

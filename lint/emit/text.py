@@ -11,10 +11,11 @@ import click
 
 from ..findings import CheckReport, Effect, Entry, Finding, Span
 from ..lines import lines_of
-from .concise import COLOURS, headline, printable, shown
+from .concise import COLOURS, headline, shown
+from .look import PLAIN, Look, printable
 
-WIDTH = 120
-"""Cells of source shown of one line; a longer line is cut around the span."""
+NARROWEST = 40
+"""Cells of source shown of one line at least, whatever the width."""
 LINES = 4
 """Lines shown of one span."""
 
@@ -26,20 +27,20 @@ HOW = {
 }
 
 
-def render(report: CheckReport, notes: bool) -> str:
+def render(report: CheckReport, notes: bool, look: Look = PLAIN) -> str:
     """The findings, a hint and a summary line; styled, so that the caller decides about colour when it echoes."""
-    return "\n".join(_blocks(report, notes)) + "\n"
+    return "\n".join(_blocks(report, notes, look)) + "\n"
 
 
-def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
+def _blocks(report: CheckReport, notes: bool, look: Look) -> Iterator[str]:
     read = cache(lines_of)
     findings = shown(report, notes)
     for finding in findings:
         yield (
             "\n".join(
                 [
-                    headline(finding),
-                    *_source(finding, read(finding.span.path, finding.span.cell)),
+                    headline(finding, look),
+                    *_source(finding, read(finding.span.path, finding.span.cell), look.width),
                     *_details(finding, report),
                 ]
             )
@@ -52,7 +53,8 @@ def _blocks(report: CheckReport, notes: bool) -> Iterator[str]:
     yield _summary(report, findings)
 
 
-def _source(finding: Finding, lines: list[str]) -> Iterator[str]:
+def _source(finding: Finding, lines: list[str], width: int) -> Iterator[str]:
+    """Long lines are cut around the span."""
     span = finding.span
     numbers = range(span.line, min(span.end_line, span.line + LINES - 1, len(lines)) + 1)
     if not numbers:
@@ -61,7 +63,7 @@ def _source(finding: Finding, lines: list[str]) -> Iterator[str]:
     bar = click.style("|", fg="cyan")
     yield f"{'':{margin}} {bar}"
     for number in numbers:
-        text, marks = _underlined(lines[number - 1], number, span)
+        text, marks = _underlined(lines[number - 1], number, span, max(NARROWEST, width - margin - 3))
         yield f"{click.style(f'{number:>{margin}}', fg='cyan')} {bar} {text}".rstrip()
         if marks.strip():
             yield f"{'':{margin}} {bar} {click.style(marks, fg=COLOURS[finding.severity], bold=True)}"
@@ -69,12 +71,12 @@ def _source(finding: Finding, lines: list[str]) -> Iterator[str]:
         yield f"{'':{margin}} {bar} ..."
 
 
-def _underlined(line: str, number: int, span: Span) -> tuple[str, str]:
+def _underlined(line: str, number: int, span: Span, width: int) -> tuple[str, str]:
     """A line as shown, and the row of `^` below it, both measured in terminal cells."""
     indent = len(line) - len(line.lstrip())
     start = span.column if number == span.line else indent
     end = span.end_column if number == span.end_line else len(line.rstrip())
-    first, last = _window(line, start)
+    first, last = _window(line, start, width)
     before, marked = line[first:start], line[start : min(end, last)]
     lead, tail = "…" if first else "", "…" if last < len(line) else ""
     text = _printable(f"{lead}{line[first:last]}{tail}")
@@ -83,17 +85,21 @@ def _underlined(line: str, number: int, span: Span) -> tuple[str, str]:
     )
 
 
-def _window(line: str, start: int) -> tuple[int, int]:
-    """The part of a line to show, so that `start` is in it."""
-    if _cells(_printable(line)) <= WIDTH:
+def _window(line: str, start: int, width: int) -> tuple[int, int]:
+    """The part of a line to show, so that `start` is in it; an ellipsis on either side has room."""
+    if _cells(_printable(line)) <= width:
         return 0, len(line)
-    first = max(0, start - WIDTH // 3)
-    return first, min(len(line), first + WIDTH)
+    first = max(0, start - width // 3)
+    last = first
+    room = width - 2
+    while last < len(line) and (room := room - _cells(_printable(line[last]))) >= 0:
+        last += 1
+    return first, last
 
 
 def _printable(text: str) -> str:
-    """Tabs become four spaces; control characters, which could move the cursor, become a replacement character."""
-    return "".join(character if character.isprintable() else "�" for character in text.replace("\t", "    "))
+    """Tabs become four spaces, as the marks below a line are counted by them."""
+    return printable(text.replace("\t", "    "))
 
 
 def _cells(text: str) -> int:

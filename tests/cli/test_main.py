@@ -8,8 +8,11 @@ import sys
 import click
 import pytest
 
+from fullgraph.cli import words
 from fullgraph.cli.main import COMMANDS, run
 from fullgraph.cli.rules import readable
+from fullgraph.lint.config import AssumeCompiled, Mode
+from fullgraph.lint.findings import Confidence
 from fullgraph.rules import __version__, load
 from fullgraph.rules.page import page
 
@@ -37,13 +40,31 @@ def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chek"]) == 2
     assert (
-        capsys.readouterr().err == "fullgraph: no command 'chek'; the commands are check, verify, run, rules, doctor\n"
+        capsys.readouterr().err
+        == "fullgraph: no command 'chek'; the commands are check, verify, run, rules, doctor, completion\n"
     )
 
 
-def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"fullgraph {__version__}\n"
+def test_the_versions_are_shown_without_importing_them() -> None:
+    script = "import sys; from fullgraph.cli.main import run; run(['--version']); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    lines = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    assert lines[0] == ["fullgraph", __version__]
+    assert [name for name, _ in lines] == ["fullgraph", "torch", "torch-mlir", "Python"]
+
+
+def test_help_imports_nothing_that_only_work_needs() -> None:
+    script = (
+        "import sys; from fullgraph.cli.main import run; run(['check', '--help']);"
+        "assert not {'rich', 'libcst', 'msgspec', 'yaml', 'watchfiles', 'fullgraph.lint'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+
+def test_options_take_the_words_of_the_enums() -> None:
+    assert tuple(choice.value for choice in AssumeCompiled) == words.ASSUME_COMPILED
+    assert tuple(mode.value for mode in Mode) == words.MODES
+    assert tuple(level.value for level in Confidence) == words.CONFIDENCES
 
 
 def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

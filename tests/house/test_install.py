@@ -127,4 +127,5 @@ def test_the_version_is_the_packages(bare_python: Path) -> None:
     version = succeed(
         bare_python, "-c", "from importlib.metadata import version; print(version('fullgraph'))", cwd=ROOT
     )
-    assert succeed(bare_python.with_name("fullgraph"), "--version", cwd=ROOT) == f"fullgraph {version}"
+    told = succeed(bare_python.with_name("fullgraph"), "--version", cwd=ROOT).splitlines()
+    assert told[:3] == [f"fullgraph {version.strip()}", "torch not installed", "torch-mlir not installed"]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fullgraph.lint.emit import concise, text
 from fullgraph.lint.emit import json as json_output
+from fullgraph.lint.emit.look import WIDTH
 from fullgraph.lint.findings import (
     Cause,
     CheckReport,
@@ -137,7 +138,7 @@ def test_a_long_line_is_cut_around_the_span() -> None:
     write("a = [" + "1, " * 500 + "x.item(), " + "2, " * 500 + "]\n")
     source, marks = at(1, 1505, 1, 1513).splitlines()
     assert source[marks.index("^") : marks.index("^") + 8] == "x.item()"
-    assert len(source) <= text.WIDTH + 2
+    assert len(source) <= WIDTH
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
