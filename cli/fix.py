@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fullgraph.lint.discover import lexically_absolute
-from fullgraph.lint.emit.look import printable
+from fullgraph.lint.emit.look import readable
 from fullgraph.lint.findings import CheckReport, Finding, Fix, Severity
 from fullgraph.lint.request import CheckRequest
 
@@ -74,14 +74,10 @@ def save(changed: Iterable[tuple[str, bytes, bytes]], diff: bool) -> None:
     for path, before, after in changed:
         if diff:
             text = "".join(_diff(path, before, after))
-            click.echo("\n".join(map(readable, text.split("\n"))) if sys.stdout.isatty() else text, nl=False)
+            # A terminal is to run no control characters; a patch in a pipe stays as it is.
+            click.echo(readable(text) if sys.stdout.isatty() else text, nl=False)
         else:
             _write(path, before, after)
-
-
-def readable(line: str) -> str:
-    """A line for a terminal, which is to run no control characters; a patch in a pipe stays as it is."""
-    return "\t".join(map(printable, line.split("\t")))
 
 
 def _allowed(finding: Finding, unsafe: bool, notes: bool, editable: set[Path]) -> tuple[Fix, ...]:

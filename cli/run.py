@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from fullgraph.jit.targets import FailOn
 
 from . import html_report
 from .projects import build_request
+from .terminal import colour
 from .verify import BACKENDS
 
 
@@ -119,7 +119,7 @@ def run(
     if report_file:
         report_file.write_text(click.unstyle(text), encoding="utf-8")
     else:
-        click.echo(text, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
+        click.echo(text, nl=False, err=True, color=colour())
     if ended or fail_on is None:
         return ended if ended >= 0 else 128 - ended
     if seen.status is Status.NOTHING_COMPILED:

@@ -27,10 +27,8 @@ def colour() -> bool | None:
 
 
 def width() -> int | None:
-    """The columns of the terminal, or what COLUMNS says; None for a pipe."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
-        return shutil.get_terminal_size().columns
-    return None
+    """The columns of the terminal, or what COLUMNS says of it; None for a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def look(own_rules: Iterable[Rule]) -> Look:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from fullgraph.rules import load as load_rules
 
 from . import html_report
 from .projects import build_request
+from .terminal import show, width
 
 if TYPE_CHECKING:
     from fullgraph.jit.events import Observation
@@ -134,10 +133,29 @@ def one_mode(context: click.Context, parameter: click.Parameter, value: bool) ->
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @html_report.option
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
+@click.option("--watch", is_flag=True, help="Verify again whenever a file changes, until interrupted.")
 @click.pass_context
-def verify(
-    context: click.Context,
-    /,
+def verify(context: click.Context, /, watch: bool, **options: Any) -> int:
+    """Compile each TARGET and say which findings Dynamo confirms, and what it did that nobody predicted.
+
+    TARGET is a script, run as __main__; PATH::QUALNAME or package.module:name, a function, or a torch.nn.Module class
+    or instance, compiled and called, or NAME() for what a function returns; a pytest test, such as
+    test_net.py::test_forward; or a name from [tool.fullgraph.targets], all of which are run if there is no TARGET. What
+    follows `--` goes to scripts, modules and pytest. Each target runs in a process of its own.
+
+    Exit codes: 0 nothing broke, 1 breaks or repeated recompiles, 2 wrong usage or a target that did not run to its end
+    or compiled nothing.
+    """
+    arguments = context.meta[ARGUMENTS]
+    if watch:
+        from .watch import watching
+
+        return watching(lambda: verified(arguments, **options), ())
+    return verified(arguments, **options)
+
+
+def verified(
+    arguments: tuple[str, ...],
     targets: tuple[str, ...],
     modules: tuple[str, ...],
     vary: tuple[str, ...],
@@ -156,16 +174,7 @@ def verify(
     config_file: Path | None,
     **options: Any,
 ) -> int:
-    """Compile each TARGET and say which findings Dynamo confirms, and what it did that nobody predicted.
-
-    TARGET is a script, run as __main__; PATH::QUALNAME or package.module:name, a function, or a torch.nn.Module class
-    or instance, compiled and called, or NAME() for what a function returns; a pytest test, such as
-    test_net.py::test_forward; or a name from [tool.fullgraph.targets], all of which are run if there is no TARGET. What
-    follows `--` goes to scripts, modules and pytest. Each target runs in a process of its own.
-
-    Exit codes: 0 nothing broke, 1 breaks or repeated recompiles, 2 wrong usage or a target that did not run to its end
-    or compiled nothing.
-    """
+    """Verify once; `arguments` are for the programs. Gives the exit code."""
     # Imported here, because --help has to be quick.
     from fullgraph.jit import emit_json, emit_text, session
     from fullgraph.jit.inputs import InputError
@@ -188,7 +197,7 @@ def verify(
     )
     try:
         config = load((), frozenset(load_rules()), config_file)
-        planned = plans(targets, modules, context.meta[ARGUMENTS], settings, config)
+        planned = plans(targets, modules, arguments, settings, config)
         paths = tuple(plan.target.path for plan in planned)
         named = {target.name for target in config.targets}
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
@@ -199,9 +208,7 @@ def verify(
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
     write_page(reports, kept)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    text = emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width)
-    click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
+    show(emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width()))
     return exit_code(reports, FailOn(fail_on))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
+from fullgraph.lint.emit.look import readable
 from fullgraph.lint.findings import Severity, Verdict
 
 from .events import Break, BreakKind, Called, Observation, Recompile, Share, Status
@@ -33,8 +34,8 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     ops = sum(graph.ops for graph in seen.graphs)
     yield click.style(seen.target, bold=True) + f": {_count(graphs, 'graph')}, {_count(ops, 'operator')}"
     if seen.status is not Status.OK:
-        yield f"  {click.style(seen.status.value, fg='red')}: {seen.detail or ''}"
-        yield from (f"  | {line}" for line in _last_output(seen))
+        yield f"  {click.style(seen.status.value, fg='red')}: {readable(seen.detail or '')}"
+        yield from (f"  | {readable(line)}" for line in _last_output(seen))
     for remark in seen.remarks:
         yield _line("note", "", remark)
     yield from _capped([_line("process", "", _share(item))] for item in seen.shares)
@@ -120,7 +121,7 @@ def _capped(items: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _line(label: str, colour: str, text: str) -> str:
-    return f"  {click.style(f'{label:<11}', fg=colour or None)}  {text}"
+    return f"  {click.style(f'{label:<11}', fg=colour or None)}  {readable(text)}"
 
 
 def _cut(line: str, width: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +28,11 @@ PLAIN = Look()
 def printable(text: str) -> str:
     """Text on one line; what could move the cursor or turn the reading direction is shown as an escape."""
     return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def readable(text: str) -> str:
+    """The same for text of several lines, with tabs."""
+    return "".join(part if part in "\n\t" else printable(part) for part in re.split("([\n\t])", text))
 
 
 def _printable(character: str) -> str:
