@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .events import End, Event, Remark
+from .events import CallSite, End, Event, Remark
 from .measured import remark
 from .supervise import Request, supervise
 from .targets import Job, Program, Script, TargetError, package_of
@@ -114,9 +114,9 @@ def _become_program(request: Request, output: int, errors: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (job.settings.memory_mb << 20, hard))
     own = os.getpid()
     emit = _writer(request.events, own)
-    error = _observed(job, emit)
+    end = _observed(job, emit)
     if os.getpid() == own:
-        emit(End(error))
+        emit(end)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -139,7 +139,7 @@ def _writer(file: Path, own: int) -> Callable[[Event], None]:
     return emit
 
 
-def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
+def _observed(job: Job, emit: Callable[[Event], None]) -> End:
     import torch
 
     from . import backend, capture, counting, frozen, program
@@ -158,24 +158,29 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> str | None:
         try:
             program.run(job, emit)
         except (TargetError, TestFailed) as error:
-            return str(error)
+            return End(str(error))
         except BaseException as error:
             if calls.stopped:
                 emit(Remark(f"stopped after {calls.limit} calls of compiled functions, as --max-calls says"))
-                return None
+                return End(None)
             return _ending(error, paths, job.target.program)
-    return None
+    return End(None)
 
 
-def _ending(error: BaseException, paths: Paths, program: Program) -> str | None:
+def _ending(error: BaseException, paths: Paths, program: Program) -> End:
     """What the error means for the program; what Python would print about it is printed."""
+    from torch._dynamo.exc import TorchDynamoException
+
     if isinstance(error, SystemExit):
         if error.code in (None, 0):
-            return None
-        return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {error.code}"
+            return End(None)
+        return End(f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {error.code}")
     with contextlib.suppress(Exception):  # the program may have closed its stderr, or put something else there
         traceback.print_exception(error)
-    return _described(error, paths) + _help(error, program)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if paths.first_party(frame.filename)]
+    raised = CallSite(paths.shown(own[-1].filename), own[-1].lineno or 0, own[-1].name) if own else None
+    text = _described(error, raised) + _help(error, program)
+    return End(text, None if isinstance(error, TorchDynamoException) else raised)
 
 
 def _help(error: BaseException, program: Program) -> str:
@@ -186,10 +191,9 @@ def _help(error: BaseException, program: Program) -> str:
     return ""
 
 
-def _described(error: BaseException, paths: Paths) -> str:
+def _described(error: BaseException, raised: CallSite | None) -> str:
     """The error's first line, and the innermost line of the user's that it passed."""
     from .capture.breaks import told
 
     text = f"{type(error).__name__}: {told(error)}".strip(": ")
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if paths.first_party(frame.filename)]
-    return f"{text} ({paths.shown(own[-1].filename)}:{own[-1].lineno})" if own else text
+    return f"{text} ({raised.path}:{raised.line})" if raised else text

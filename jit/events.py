@@ -351,6 +351,8 @@ class End:
     """The program came to its end; `error` says what was wrong, None if nothing."""
 
     error: str | None
+    raised: CallSite | None = None
+    """The innermost of the user's lines that an exception came from."""
 
 
 Event: TypeAlias = (
@@ -406,6 +408,8 @@ class Observation:
     stages: tuple[Stage, ...] = ()
     no_mlir: str | None = None
     """Why eager stood in for the MLIR backend, if it did."""
+    raised: CallSite | None = None
+    """Of an object: the line that raised when it was called, so that its inputs may be wrong."""
     results: tuple[Result, ...] = ()
     probed: tuple[Probed, ...] = ()
     calls: tuple[Called, ...] = ()

@@ -20,7 +20,7 @@ from .child import Ready
 from .events import End, Observation, Status
 from .observed import NOTHING, cause_of_death, compiled, observation, read
 from .supervise import Ended, Request
-from .targets import Job
+from .targets import Job, Object
 
 PATIENCE_S = 2.0
 SHOWN_OUTPUT = 20
@@ -162,7 +162,8 @@ def _judged(item: Running, ended: Ended) -> Observation:
         )
         return _observation(item, Status.CRASHED, detail, ended.errors)
     if end.error is not None:
-        return _observation(item, Status.FAILED, end.error, ended.errors)
+        failed = _observation(item, Status.FAILED, end.error, ended.errors)
+        return replace(failed, raised=end.raised) if isinstance(item.job.target.program, Object) else failed
     if not compiled(events):
         return _observation(item, Status.NOTHING_COMPILED, NOTHING)
     return replace(_observation(item, Status.OK, None), printed=ended.output)

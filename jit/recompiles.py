@@ -22,6 +22,8 @@ REPEATED = 2
 """Recompiles of one function from which on they are more than the one that automatic dynamic shapes cost."""
 CACHE_ENTRY = re.compile(r"^\d+/\d+: ")
 """Which compiled version a guard belongs to."""
+SCALAR = "scalars: "
+"""What a variation of a scalar is called before the scalar's name."""
 NEWEST, OLDEST = 0, -1
 """Places in a recompile's guards: what a variation changed shows against the version compiled before all of them."""
 SIZES = re.compile(r"size mismatch|size\(\)|== -?[\d.]+$|[<>]|%")
@@ -84,7 +86,7 @@ class Recompiles:
             )
         if names := self._varied(finding, frames, inside=bool(traced)):
             return Verdict.REFUTED, f"{', '.join(names)} varied without compiling again", ()
-        return Verdict.NOT_REACHED, "not varied", ()
+        return Verdict.NOT_REACHED, "not seen to vary", ()
 
     def _concerns(self, finding: Finding, items: Sequence[Recompile], inside: bool) -> bool:
         here = self._sources.statement(finding.span.path, finding.span.line)
@@ -113,11 +115,16 @@ class Recompiles:
     def _varied(self, finding: Finding, frames: set[str], inside: bool) -> list[str]:
         """Sizes and numbers that the finding is about and that differed between calls without a recompile."""
         own = set(self._sources.names(finding.span)) - {"self"}
+        symbolic = {name for frame, name in self._observation.varied if frame in frames}
         return sorted(
-            name
-            for frame, name in self._observation.varied
-            if frame in frames and (not inside or own & set(re.findall(r"[A-Za-z_]\w*", name)))
+            name for name in symbolic | self._unguarded() if not inside or own & set(re.findall(r"[A-Za-z_]\w*", name))
         )
+
+    def _unguarded(self) -> set[str]:
+        """Scalars that were varied on purpose, and nothing was compiled again."""
+        changed = {call.variation for call in self._observation.calls if not call.error}
+        again = {item.variation for item in self._observation.recompiles}
+        return {name.removeprefix(SCALAR) for name in changed - again if name.startswith(SCALAR)}
 
     def _same_function(self, finding: Finding, site: CallSite) -> bool:
         """Whether one traced function holds both."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
@@ -117,6 +117,10 @@ def judge(observation: Observation, findings: Iterable[Finding], read: Callable[
         for statement in join.statements_of(item.finding)
     }
     unpredicted = [item for item in observation.breaks if not predicted & join.statements_of_break(item)]
+    if (raised := observation.raised) and any(map(join.raises, unpredicted)):
+        unpredicted = [item for item in unpredicted if not join.raises(item)]
+        remark = f"{raised.path}:{raised.line} raises with these inputs, compiled or not: nobody had to foresee a break"
+        observation = replace(observation, remarks=(*observation.remarks, remark))
     return TargetReport(observation, judged, tuple(unpredicted), join.recompiles.repeated())
 
 
@@ -146,6 +150,11 @@ class Join:
     def statements_of_break(self, item: Break) -> set[Statement]:
         path, _, line = item.root.rpartition(":")
         return {self._sources.statement(item.path, item.line), self._sources.statement(path, int(line))}
+
+    def raises(self, item: Break) -> bool:
+        """Whether it lies where the call then raised: Dynamo had met the error, and left the line to Python."""
+        raised = self._observation.raised
+        return raised is not None and self._sources.statement(*raised[:2]) in self.statements_of_break(item)
 
     def judged(self, finding: Finding) -> Judged:
         match finding.effect:
@@ -180,6 +189,8 @@ class Join:
                 return self._verdict(finding, Verdict.CONFIRMED, f"compiling raised {failure.kind}")
         here = [item for statement in statements for item in self._breaks.get(statement, ())]
         best = max(here, key=lambda item: _agreement(item, finding), default=None)
+        if best and self.raises(best) and not _foreseen(best, finding):
+            return self._verdict(finding, Verdict.NOT_REACHED, "the call raises there with these inputs")
         if best and (_agreement(best, finding) or not finding.gb):
             times = f", {best.count} times" if best.count > 1 else ""
             text = f"{best.gb or best.gb_type}: {best.kind.value.replace('-', ' ')}{times}"
@@ -223,9 +234,14 @@ def _inside(inner: Extent, outer: Extent) -> bool:
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
+def _foreseen(item: Break, finding: Finding) -> bool:
+    """Whether the break has an id that the finding names."""
+    return bool({item.gb, item.root_gb} & set(finding.gb))
+
+
 def _agreement(item: Break, finding: Finding) -> int:
     """How well a break in the finding's statement fits it: 0 not at all, more is better."""
-    known = bool({item.gb, item.root_gb} & set(finding.gb))
+    known = _foreseen(item, finding)
     if item.column is None or item.end_column is None or item.path != finding.span.path:
         return 2 if known else 1
     span, broken = _extent(finding), Extent(item.line, item.column, item.line, item.end_column)

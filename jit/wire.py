@@ -90,7 +90,8 @@ def decode(line: str) -> Event:
         case "Process":
             return Process(**fields)
         case "End":
-            return End(**fields)
+            raised = CallSite(*fields["raised"]) if fields["raised"] else None
+            return End(fields["error"], raised)
         case other:
             raise ValueError(f"no event is called {other!r}")
 

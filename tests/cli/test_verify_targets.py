@@ -150,6 +150,7 @@ called = { target = "pkg/nets.py::plain()", inputs = ["f32[2,4]"] }
 not-called = "pkg/nets.py::plain"
 fake = { target = "pkg/nets.py::Seven", fake = true, inputs = ["f32[2,1000000]"] }
 data = { target = "pkg/nets.py::data", inputs = ["f32[2,3]", "bool[2,3]"] }
+data-wrong = { target = "pkg/nets.py::data", inputs = ["3", "bool[2,3]"] }
 data-fake = { target = "pkg/nets.py::data", inputs = ["f32[2,3]", "bool[2,3]"], fake = true }
 fake-gpu = { target = "pkg/nets.py::make_plain", fake = true, device = "cuda", inputs = ["f32[2,4]"] }
 varied = { target = "pkg/nets.py::repeat", inputs = ["f32[2,4]"], vary = ["batch", "scalars", "strides", "mode"] }
@@ -229,6 +230,17 @@ def test_what_does_not_says_why(configured: dict[str, Any], name: str, detail: s
     target = configured[name]
     assert target["status"] == "failed"
     assert target["detail"].startswith(detail)
+
+
+def test_what_dynamo_makes_of_wrong_inputs_is_nobodys_fault(configured: dict[str, Any]) -> None:
+    target = configured["data-wrong"]
+    place = f"pkg/nets.py:{target['breaks'][0]['line']}"
+    assert (target["status"], target["detail"]) == (
+        "failed",
+        f"AttributeError: 'int' object has no attribute 'sum' ({place})",
+    )
+    assert target["remarks"] == [f"{place} raises with these inputs, compiled or not: nobody had to foresee a break"]
+    assert target["unpredicted"] == []
 
 
 def test_a_test_is_observed(configured: dict[str, Any]) -> None:

@@ -82,7 +82,7 @@ SYMBOLS = (Symbol("s0", "L['x'].size()[0]", "3"), Symbol("s1", "L['n']", "4", "4
         Result("f", Digest("x", (1.0,)), Digest("y", ()), ("'1'",), ("0",)),
         Probed(0, "f", None, "cannot be told"),
         End(None),
-        End("ValueError: no"),
+        End("ValueError: no", CallSite("m.py", 3, "f")),
     ],
     ids=lambda event: type(event).__name__,
 )

@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from fullgraph.jit.events import Break, BreakKind, CallSite, Failure, Frame, Observation, Recompile, Status, Traced
+from fullgraph.jit.events import (
+    Break,
+    BreakKind,
+    Called,
+    CallSite,
+    Failure,
+    Frame,
+    Observation,
+    Recompile,
+    Status,
+    Traced,
+)
 from fullgraph.jit.places import all_extents
 from fullgraph.jit.targets import FailOn
 from fullgraph.jit.verify import Basis, Stale, TargetReport, exit_code, judge, rules_for
@@ -69,6 +80,19 @@ def test_a_break_at_the_place_confirms() -> None:
     assert seen.judged[0].verdict is Verdict.CONFIRMED
     assert seen.judged[0].evidence == "GB0124: graph break"
     assert seen.unpredicted == ()
+
+
+def test_a_break_where_the_call_itself_raises_is_nobodys_to_foresee() -> None:
+    nobody = judge(replace(SEEN, breaks=(BREAK,), raised=CallSite("m.py", 6, "f")), [], lambda _: SOURCE)
+    assert (nobody.observation.breaks, nobody.unpredicted) == ((BREAK,), ())
+    assert nobody.observation.remarks == (
+        "m.py:6 raises with these inputs, compiled or not: nobody had to foresee a break",
+    )
+    assert verdict(FINDING, breaks=(BREAK,), raised=CallSite("m.py", 5, "f")) is Verdict.CONFIRMED
+    other = replace(BREAK, gb="GB0088", root_gb="GB0088")
+    assert verdict(FINDING, breaks=(other,), raised=CallSite("m.py", 5, "f")) is Verdict.NOT_REACHED
+    elsewhere = judge(replace(SEEN, breaks=(BREAK,), raised=CallSite("m.py", 8, "f")), [], lambda _: SOURCE)
+    assert (elsewhere.observation.remarks, elsewhere.unpredicted) == ((), (BREAK,))
 
 
 def test_a_verdict_names_what_it_rests_on() -> None:
@@ -181,10 +205,24 @@ def test_a_recompile_is_refuted_only_by_a_call_that_needed_no_compilation() -> N
 def test_a_recompile_is_not_refuted_as_long_as_its_cause_did_not_vary() -> None:
     again = {"reused": frozenset({"0"})}
     (judged,) = report(RECOMPILING, **again).judged
-    assert (judged.verdict, judged.evidence) == (Verdict.NOT_REACHED, "not varied")
+    assert (judged.verdict, judged.evidence) == (Verdict.NOT_REACHED, "not seen to vary")
     assert verdict(RECOMPILING, **again, varied=frozenset({("0", "L['other']")})) is Verdict.NOT_REACHED
     (judged,) = report(RECOMPILING, **again, varied=frozenset({("0", "L['x'].size()[0]")})).judged
     assert (judged.verdict, judged.evidence) == (Verdict.REFUTED, "L['x'].size()[0] varied without compiling again")
+
+
+def test_a_scalar_that_is_varied_and_not_guarded_refutes() -> None:
+    again = {"reused": frozenset({"0"})}
+    finding = structs.replace(RECOMPILING, span=Span("m.py", 5, 8, 5, 17))
+    calls = (Called(1, "", ""), Called(2, "scalars: x", "1 → 2"))
+    (judged,) = report(finding, **again, calls=calls).judged
+    assert (judged.verdict, judged.evidence) == (Verdict.REFUTED, "x varied without compiling again")
+    other = (Called(2, "scalars: y", "1 → 2"),)
+    failed = (Called(2, "scalars: x", "1 → 2", "TypeError"),)
+    compiled = (replace(RECOMPILES[0], frame="9/1", variation="scalars: x"),)
+    assert verdict(finding, **again, calls=other) is Verdict.NOT_REACHED
+    assert verdict(finding, **again, calls=failed) is Verdict.NOT_REACHED
+    assert verdict(finding, **again, calls=calls, recompiles=compiled) is Verdict.NOT_REACHED
 
 
 def test_what_is_said_to_happen_once_is_confirmed_by_one_recompile() -> None:
