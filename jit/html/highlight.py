@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pygments.lexer import Lexer, RegexLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String, Text, _TokenType, is_token_subtype
@@ -75,6 +76,7 @@ def _pieces(text: str, lexer: Lexer) -> Iterator[Piece]:
         yield value, _class(token)
 
 
+@cache
 def _class(token: _TokenType) -> str:
     return next((name for kind, name in CLASSES if is_token_subtype(token, kind)), "")
 
@@ -111,4 +113,4 @@ def _joined(line: Iterable[Piece]) -> Iterator[Piece]:
 
 def _html(piece: Piece) -> Markup:
     text, name = piece
-    return Markup('<span class="{}">{}</span>').format(name, text) if name and text else Markup.escape(text)
+    return Markup(f'<span class="{name}">{escape(text)}</span>') if name and text else escape(text)

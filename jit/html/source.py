@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from markupsafe import Markup
 
-from fullgraph.lint.findings import Severity
+from fullgraph.lint.findings import Severity, Verdict
 
 from ..events import BackendError, Break, Failure, Frame, Guard, Recompile
 from ..verify import Judged, Stale, TargetReport
@@ -214,7 +214,7 @@ def _marks(notes: Iterable[Note]) -> dict[int, list[tuple[int, int]]]:
     marks: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for note in notes:
         match note.about:
-            case Judged(finding) if note.is_finding:
+            case Judged(finding, Verdict.CONFIRMED) if note.is_finding:
                 span = finding.span
                 end = span.end_column if span.end_line == span.line else 10_000
                 marks[span.line].append((span.column, end))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -37,6 +37,7 @@ class Root:
     sites: tuple[tuple[str, int], ...]
     targets: int
     advice: str
+    """Of a finding that one of the breaks confirms, else Dynamo's own."""
     link: str | None
 
 
@@ -172,18 +173,27 @@ def view(report: TargetReport, number: int | None, read: Callable[[str], str]) -
 
 def roots(targets: Sequence[TargetView]) -> list[Root]:
     """The causes of all breaks, the one that makes most of them first."""
+    advice = {
+        (id(target), number): judged.finding.advice
+        for target in targets
+        for judged in target.report.judged
+        if judged.verdict is Verdict.CONFIRMED
+        for number in judged.basis.breaks
+    }
     by_root: dict[tuple[str, str], list[tuple[TargetView, Break]]] = defaultdict(list)
     for target in targets:
         for item in target.report.observation.breaks:
             by_root[item.root, item.root_gb or item.gb or item.gb_type].append((target, item))
-    found = [_root(place, items) for (place, _), items in by_root.items()]
-    return sorted(found, key=lambda root: (-root.breaks, root.place, root.gb_type))
+    found = [_root(place, items, advice) for (place, _), items in by_root.items()]
+    return sorted(found, key=lambda root: (-root.breaks, root.sites, root.place, root.gb_type))
 
 
-def _root(place: str, items: Sequence[tuple[TargetView, Break]]) -> Root:
+def _root(place: str, items: Sequence[tuple[TargetView, Break]], advice: Mapping[tuple[int, int], str]) -> Root:
     target, first = items[0]
     path, _, line = place.rpartition(":")
     link = target.anchors.line(path, int(line)) or target.anchors.line(first.path, first.line)
+    known = (advice.get((id(target), item.number)) for target, item in items)
+    hints = (hint for _, item in items for hint in item.hints[:1])
     sites = dict.fromkeys((item.path, item.line) for _, item in items)
     return Root(
         f"{first.path}:{first.line}" if first.in_library else place,
@@ -193,20 +203,9 @@ def _root(place: str, items: Sequence[tuple[TargetView, Break]]) -> Root:
         sum(item.count for _, item in items),
         tuple(sites),
         len({id(target) for target, _ in items}),
-        _advice(items),
+        next((text for text in (*known, *hints) if text), ""),
         link,
     )
-
-
-def _advice(items: Iterable[tuple[TargetView, Break]]) -> str:
-    """Of a finding that one of the breaks confirms, else Dynamo's own."""
-    hints: list[str] = []
-    for target, item in items:
-        for judged in target.report.judged:
-            if item.number in judged.basis.breaks and judged.verdict is Verdict.CONFIRMED:
-                return judged.finding.advice
-        hints.extend(item.hints[:1])
-    return hints[0] if hints else ""
 
 
 def _tree(frames: Iterable[FrameView]) -> Node:
