@@ -32,6 +32,7 @@ bench: $(INSTALLED)  ## time both halves, and what observing costs
 	$(BIN)/python bench/lint.py
 	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/capture.py
+	$(BIN)/python bench/plugin.py
 
 generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
 	$(BIN)/python tools/generate.py

@@ -69,7 +69,7 @@ def only_changed(report: CheckReport, revision: str) -> CheckReport:
     from fullgraph.lint.changed import ChangedError, changed_lines, touches
 
     try:
-        changed = changed_lines(revision, Path.cwd())
+        changed = changed_lines(revision, [Path(finding.span.path) for finding in report.findings])
     except ChangedError as error:
         raise click.UsageError(str(error)) from None
     return replace(report, findings=tuple(finding for finding in report.findings if touches(finding.span, changed)))

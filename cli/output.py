@@ -60,7 +60,7 @@ def _sarif(report: CheckReport, background: Background) -> str:
     from fullgraph import rules
     from fullgraph.lint.emit import sarif
 
-    every = {**rules.load(), **{rule.code: rule for rule in background.own_rules}}
+    every = (*rules.load().values(), *background.own_rules)
     return sarif.render(report, every, rules.__version__, background.known, background.has_baseline)
 
 

@@ -9,15 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from . import ratchet
 from .ratchet import Counts
-from .tally import Site, watched
+from .tally import Site, Tally, watched
 
 SITES = "fullgraph_sites"
 BREAKS, RECOMPILES = "fullgraph_breaks", "fullgraph_recompiles"
+FIXTURES = pytest.StashKey[WeakKeyDictionary["pytest.FixtureDef[Any]", Tally]]()
+"""What fixtures did when they were set up last."""
 SHOWN = 30
 """Root sites listed in the summary."""
 
@@ -45,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "fullgraph(max_breaks=0, max_recompiles=0): fail the test if torch.compile breaks the graph, or compiles a "
         "function again, more often than this.",
     )
+    config.stash[FIXTURES] = WeakKeyDictionary()
     if _asked(config):
         config.pluginmanager.register(Session(config), "fullgraph-session")
 
@@ -54,17 +58,67 @@ def _asked(config: pytest.Config) -> bool:
     return any(config.getoption(name) for name in options)
 
 
+def _watches(item: pytest.Item) -> bool:
+    return _asked(item.config) or item.get_closest_marker("fullgraph") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Each test begins with a fresh Dynamo; one that ends in its fixtures is counted too."""
+    if not _watches(item):
+        return (yield)
+    _limits(item.get_closest_marker("fullgraph"))
+    _reset()
+    try:
+        return (yield)
+    except BaseException:
+        _record(item, *_used_fixtures(item))
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """What a fixture does is kept with it: several tests may use what is made once, and each answers for it."""
+    item = request._pyfuncitem
+    if not _watches(item):
+        return (yield)
+    shared = fixturedef.scope != "function"
+    if shared:
+        _reset()
+    with watched(item.config.rootpath) as tally:
+        try:
+            return (yield)
+        finally:
+            item.config.stash[FIXTURES][fixturedef] = tally
+            if shared:  # the next test that uses it begins with a fresh Dynamo too
+                _reset()
+
+
+def _used_fixtures(item: pytest.Item) -> tuple[list[Site], list[Site]]:
+    """Breaks and recompiles in the fixtures of a test, whichever test they were made for."""
+    known = item.config.stash[FIXTURES]
+    named = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    tallies = [known[each] for definitions in named.values() for each in definitions if each in known]
+    breaks = {site for tally in tallies for site in tally.breaks(libraries=False)}
+    return sorted(breaks), sorted(site for tally in tallies for site in tally.recompiles())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    marker = item.get_closest_marker("fullgraph")
-    if marker is None and not _asked(item.config):
+    if not _watches(item):
         return (yield)
+    marker = item.get_closest_marker("fullgraph")
     limits = _limits(marker)
-    _reset()
+    before = _used_fixtures(item)
     with watched(item.config.rootpath) as tally:
-        result = yield
-    breaks, recompiles = tally.breaks(libraries=False), tally.recompiles()
-    _record(item, breaks, recompiles)
+        try:
+            result = yield
+        finally:
+            breaks = sorted({*before[0], *tally.breaks(libraries=False)})
+            recompiles = sorted([*before[1], *tally.recompiles()])
+            _record(item, breaks, recompiles)
     if marker is not None:
         _hold(breaks, recompiles, limits, "its marker allows")
     elif (session := item.config.pluginmanager.get_plugin("fullgraph-session")) and session.allowed is not None:
@@ -155,7 +209,7 @@ class Session:
             raise pytest.UsageError(str(error)) from None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when != "call":
+        if report.when != "call" and not (report.when == "setup" and report.failed):
             return
         properties = dict(report.user_properties)
         if BREAKS in properties:

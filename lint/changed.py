@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .findings import Span
@@ -20,13 +21,25 @@ class ChangedError(Exception):
     """git can't tell; the message says why."""
 
 
-def changed_lines(revision: str, folder: Path) -> Mapping[Path, tuple[range, ...]]:
+def changed_lines(revision: str, files: Iterable[Path]) -> Mapping[Path, tuple[range, ...]]:
     """File → the ranges of lines that differ from `revision`, committed or not; files not yet added count whole.
 
-    Raises ChangedError where `folder` is in no repository or the revision is not known.
+    The working directory's repository is asked, and those that the files are in. Raises ChangedError where there is
+    none or the revision is not known.
     """
     if revision.startswith("-"):
         raise ChangedError(f"--changed-since: {revision!r} is no revision")
+    here = Path.cwd()
+    folders = dict.fromkeys([_repository(here), *sorted({_repository(file.resolve().parent) for file in files})])
+    return {path: ranges for folder in folders for path, ranges in _changed_in(folder, revision).items()}
+
+
+def _repository(folder: Path) -> Path:
+    """The innermost repository around a folder, the folder itself where there is none."""
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+
+
+def _changed_in(folder: Path, revision: str) -> Mapping[Path, tuple[range, ...]]:
     root = Path(_git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
     base = _git(folder, "merge-base", revision, "HEAD").strip()
     listed = _git(folder, "diff", *DIFF, base)
@@ -71,5 +84,5 @@ def _git(folder: Path, *arguments: str) -> str:
         raise ChangedError("--changed-since needs git, which is not installed") from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip() or NO_ANCESTOR
-        raise ChangedError(f"--changed-since: {said.splitlines()[0]}") from None
+        raise ChangedError(f"--changed-since: {said.splitlines()[0]} (in {os.path.relpath(folder)})") from None
     return done.stdout.decode("utf-8", errors="surrogateescape")

@@ -22,6 +22,7 @@ SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv", "
 def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = ()) -> tuple[Path, ...]:
     """The .py files and notebooks at or below the paths, absolute and sorted; a file named outright is always taken."""
     found: set[Path] = set()
+    links: set[Path] = set()
     for path in paths:
         absolute = lexically_absolute(path)
         if _is_there(absolute) and not os.access(absolute, os.R_OK):
@@ -29,12 +30,23 @@ def python_files(paths: Iterable[Path], root: Path, exclude: tuple[str, ...] = (
         if absolute.is_file():
             found.add(absolute)
         elif absolute.is_dir():
-            found.update(_walk(absolute, root, _spec(exclude), tuple(_ignores_above(absolute, root))))
+            for file, is_link in _walk(absolute, root, _spec(exclude), tuple(_ignores_above(absolute, root))):
+                (links if is_link else found).add(file)
         elif _is_there(absolute):
             raise click.UsageError(f"{path}: neither a file nor a folder")
         else:
             raise click.UsageError(f"{path}: there is no such file or folder")
-    return tuple(sorted(found))
+    return tuple(sorted((*found, *_leading_elsewhere(links - found, found))))
+
+
+def _leading_elsewhere(links: Iterable[Path], files: set[Path]) -> Iterator[Path]:
+    """Links to files that are not met by another name: a finding is told once."""
+    met = {file.resolve() for file in files} if links else set()
+    for link in sorted(links):
+        target = link.resolve()
+        if target not in met:
+            met.add(target)
+            yield link
 
 
 def _is_there(path: Path) -> bool:
@@ -65,7 +77,10 @@ Ignore = tuple[Path, "GitIgnoreSpec"]
 """A folder and the patterns of its .gitignore."""
 
 
-def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Ignore, ...]) -> Iterator[Path]:
+def _walk(
+    folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Ignore, ...]
+) -> Iterator[tuple[Path, bool]]:
+    """Files below the folder, and whether each is a link."""
     try:
         entries = os.scandir(folder)
     except OSError:  # access was promised and then denied, as in parts of /proc
@@ -80,7 +95,7 @@ def _walk(folder: Path, root: Path, excluded: GitIgnoreSpec, ignores: tuple[Igno
             if _ignored(path, is_folder, ignores) or _excluded(path, is_folder, root, excluded):
                 continue
             if not is_folder:
-                yield path
+                yield path, entry.is_symlink()
             elif not _skipped(entry):
                 yield from _walk(path, root, excluded, ignores)
 

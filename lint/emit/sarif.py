@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,19 +19,23 @@ LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "
 
 
 def render(
-    report: CheckReport, rules: Mapping[str, Rule], version: str, known: Sequence[Finding], has_baseline: bool
+    report: CheckReport, rules: Iterable[Rule], version: str, known: Sequence[Finding], has_baseline: bool
 ) -> str:
-    """The whole report, notes included; with a baseline, `known` findings are given as unchanged."""
+    """The whole report, notes included; with a baseline, `known` findings are given as unchanged.
+
+    Projects checked together may have given one code to rules of their own, so that its name is needed too.
+    """
     names = fingerprints([*report.findings, *known], Path.cwd())
     put_off = frozenset(known)
-    used = sorted({finding.code for finding in names})
+    described = {(rule.code, rule.name): rule for rule in rules}
+    used = sorted({(finding.code, finding.rule) for finding in names})
     results = []
     for finding in sorted(names, key=lambda finding: finding.sort_key):
-        result = _result(finding, used.index(finding.code), names[finding])
+        result = _result(finding, used.index((finding.code, finding.rule)), names[finding])
         if has_baseline:
             result["baselineState"] = "unchanged" if finding in put_off else "new"
         results.append(result)
-    driver = {"name": "fullgraph", "semanticVersion": version, "rules": [_rule(rules[code]) for code in used]}
+    driver = {"name": "fullgraph", "semanticVersion": version, "rules": [_rule(described[key]) for key in used]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -56,7 +60,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "fullDescription": {"text": " ".join(rule.why.split())},
         "help": {"text": " ".join(rule.use_instead.split()), "markdown": page(rule)},
         "defaultConfiguration": {"level": rule.severity},
-        "properties": {"tags": [rule.effect, *([rule.cause] if rule.cause else [])], "precision": _precision(rule)},
+        "properties": {
+            "tags": list(dict.fromkeys(filter(None, (rule.effect, rule.cause)))),
+            "precision": _precision(rule),
+        },
     }
 
 

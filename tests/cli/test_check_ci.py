@@ -45,6 +45,8 @@ def sarif(*arguments: str) -> dict[str, Any]:
     text = check("--output-format", "sarif", *arguments).stdout
     Sarif.model_validate_json(text)
     document: dict[str, Any] = json.loads(text)
+    for rule in document["runs"][0]["tool"]["driver"]["rules"]:  # the models leave out that these are sets
+        assert len(set(rule["properties"]["tags"])) == len(rule["properties"]["tags"])
     return document
 
 
@@ -72,6 +74,26 @@ def test_sarif_of_clean_code_and_of_odd_paths() -> None:
     Path("a b%ü.py").write_text(BREAKS)
     (result,) = sarif()["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b%25%C3%BC.py"
+
+
+def test_sarif_tells_rules_of_one_code_apart() -> None:
+    """Of a repository with two projects that have rules of their own, and what the tool says of itself."""
+    rule = (
+        (ROOT / "rules/FG301_print.yaml")
+        .read_text()
+        .replace("code: FG301", "code: ACME101")
+        .replace("FG301", "ACME101")
+    )
+    for name in ("one", "two"):
+        Path(name).mkdir()
+        Path(name, "pyproject.toml").write_text('[tool.fullgraph]\nrules = ["rule.yaml"]\nselect = ["ACME", "FG9"]\n')
+        Path(name, "rule.yaml").write_text(rule.replace("name: print", f"name: print-{name}"))
+        Path(name, "m.py").write_text(PRINTS)
+        Path(name, "broken.py").write_text("import torch\ndef f(:\n")
+    (run,) = sarif("one", "two")["runs"]
+    described = run["tool"]["driver"]["rules"]
+    told = {(result["ruleId"], described[result["ruleIndex"]]["name"]) for result in run["results"]}
+    assert told == {("ACME101", "PrintOne"), ("ACME101", "PrintTwo"), ("FG901", "SyntaxError")}
 
 
 def names() -> list[str]:
@@ -262,6 +284,19 @@ def test_only_the_lines_of_a_change_are_reported() -> None:
     git("commit", "-qm", "two")
     assert len(check("--changed-since", "HEAD~1", "--output-format", "concise").stdout.splitlines()) == 2
     assert check("--changed-since", "HEAD").exit_code == 0
+
+
+def test_a_repository_inside_a_repository_is_asked_too() -> None:
+    Path("inner").mkdir()
+    Path("inner/n.py").write_text(BREAKS)
+    for folder in (".", "inner"):
+        git("-C", folder, "init", "-q", "-b", "main")
+        git("-C", folder, "add", "n.py" if folder == "inner" else "m.py")
+        git("-C", folder, "commit", "-qm", "one")
+    assert check("--changed-since", "main").exit_code == 0
+    Path("inner/n.py").write_text(BREAKS.replace("s = x", "s = 2 * x"))
+    done = check("--changed-since", "main", "--output-format", "concise")
+    assert [line.split(":")[:2] for line in done.stdout.splitlines()] == [["inner/n.py", "5"]]
 
 
 def test_moved_files_and_lines_that_look_like_a_diff() -> None:

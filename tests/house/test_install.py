@@ -23,6 +23,14 @@ def scale(x):
     return x * x.sum().item()
 """
 
+CALLS = """\
+import torch
+from helpers import read
+
+@torch.compile
+def scale(x):
+    return read(x) * x
+"""
 WITHOUT_TORCH = """
 import sys
 from fullgraph.cli.main import run
@@ -111,16 +119,38 @@ print({{"yaml", "jsonschema"}} & {{*sys.modules}})
     assert out.splitlines()[-1] == "set()"
 
 
-def test_the_pre_commit_hook_runs_from_a_clone(
-    clone: Path, project: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_pre_commit_hook_runs_from_a_clone(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """On what is staged: a caller of a function in a file that is not, then no Python at all, then everything."""
+    project = tmp_path_factory.mktemp("project")
+    (project / "helpers.py").write_text("def read(x):\n    return x.sum().item()\n")
+    (project / "m.py").write_text("import torch\n")
+    (project / "notes.md").touch()
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.com")
     succeed("git", "init", "--quiet", cwd=project)
+    succeed("git", "add", "--all", cwd=project)
+    succeed("git", *identity, "commit", "--quiet", "--message=all", cwd=project)
+    home = str(tmp_path_factory.mktemp("pre-commit"))
+
+    def hook(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = (sys.executable, "-m", "pre_commit", "try-repo", clone, "fullgraph", *arguments)
+        return call(*command, cwd=project, PRE_COMMIT_HOME=home)
+
+    (project / "notes.md").write_text("more\n")
+    succeed("git", "add", "notes.md", cwd=project)
+    done = hook()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no files to check" in done.stdout
+
+    (project / "m.py").write_text(CALLS)
     succeed("git", "add", "m.py", cwd=project)
-    hook = (sys.executable, "-m", "pre_commit", "try-repo", clone, "fullgraph", "--all-files")
-    done = call(*hook, cwd=project, PRE_COMMIT_HOME=str(tmp_path_factory.mktemp("pre-commit")))
+    done = hook()
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "m.py:5:" in done.stdout
-    assert "FG201" in done.stdout
+    assert "m.py:6:12: FG201" in done.stdout
+    assert "(in read, helpers.py:2)" in done.stdout
+
+    done = hook("--all-files")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "helpers.py:2:12: FG201" in done.stdout
 
 
 def test_the_version_is_the_packages(bare_python: Path) -> None:

@@ -113,7 +113,7 @@ def test_without_torch_and_with_a_marker_that_is_none(pytester: pytest.Pytester)
         """
     )
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rfE")
-    done.assert_outcomes(passed=1, failed=3, errors=1)
+    done.assert_outcomes(passed=1, errors=4)
     text = done.stdout.str()
     assert text.count("\ncounting graph breaks needs torch (") == 2
     assert text.count("\nthe marker is written fullgraph(max_breaks=0, max_recompiles=0), with integers") == 2
@@ -185,3 +185,50 @@ def test_marker_and_fixture(pytester: pytest.Pytester) -> None:
     assert text.count("1 graph break and 0 recompiles, expected are at most 0 graph breaks and 0 recompiles") == 1
     assert text.count("0 graph breaks and 1 recompile, expected are at most 0 graph breaks and 0 recompiles") == 1
     assert "test_own.py:4: graph-break GB0170: " in text
+
+
+def test_fixtures_and_tests_that_fail_are_counted_in_any_order(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_fixtures="""
+        import pytest, torch
+
+        @torch.compile(backend="eager")
+        def branch(x):
+            return x + 1 if x.sum() > 0 else x
+
+        @torch.compile(backend="eager")
+        def repeat(x, n):
+            for _ in range(n): x = x + 1
+            return x
+
+        @pytest.fixture(scope="module")
+        def shared(): branch(torch.ones(3))
+        @pytest.fixture
+        def own(): [repeat(torch.ones(3), n) for n in (2, 3)]
+        @pytest.fixture
+        def broken(): branch(torch.ones(3)), 1 / 0
+
+        def test_shared(shared): pass
+        def test_both(own, shared): pass
+        def test_own(own): repeat(torch.ones(3), 4)
+        def test_none(): pass
+        def test_fails(): branch(torch.ones(3)), 1 / 0
+        def test_broken(broken): pass
+        class TestOld:
+            def setup_method(self): branch(torch.ones(3))
+            def test_method(self): pass
+        """
+    )
+    found = {
+        "test_broken": (1, 0),
+        "test_shared": (1, 0),
+        "test_both": (1, 1),
+        "test_own": (0, 2),
+        "test_fails": (1, 0),
+        "TestOld::test_method": (1, 0),
+    }
+    order = [f"test_fixtures.py::{name}" for name in ("test_none", *reversed(found))]
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fullgraph", "--junit-xml", "junit.xml", *order)
+    done.assert_outcomes(passed=5, failed=1, errors=1)
+    assert counts(pytester) == {name.rpartition(":")[2]: pair for name, pair in found.items()}
+    assert "5 graph breaks and 3 recompiles in 7 tests" in done.stdout.str()

@@ -103,3 +103,14 @@ def test_links_in_a_circle_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to(".")
     (tmp_path / "a.py").write_text("")
     assert python_files([tmp_path], tmp_path) == (tmp_path / "a.py",)
+
+
+def test_a_link_to_a_file_that_is_met_anyway_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside.py").touch()
+    (tmp_path / "inside/m.py").touch()
+    for name, target in (("again", "m.py"), ("first", "../outside.py"), ("second", "../outside.py")):
+        (tmp_path / f"inside/{name}.py").symlink_to(target)
+    inside = tmp_path / "inside"
+    assert names(python_files([inside], inside), inside) == ["first.py", "m.py"]
+    assert names(python_files([inside / "again.py"], inside), inside) == ["again.py"]

@@ -1,0 +1,145 @@
+"""Times the pytest plugin: samples of twenty tests that compile, with and without `--fullgraph`, in turn; writes
+bench/results/plugin.{json,md}. The backend is eager, so that Dynamo's own work is all that observing adds to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+RESULTS = Path(__file__).resolve().parent / "results"
+RUNS = 7
+
+HEAD = """
+import pytest
+import torch
+from torch import nn
+
+def compiled(thing):
+    return torch.compile(thing, backend="eager")
+"""
+APART = (
+    HEAD
+    + """
+@pytest.mark.parametrize("depth", range(1, 11))
+def test_perceptron(depth):
+    layers = [nn.Sequential(nn.Linear(16, 16), nn.LayerNorm(16), nn.GELU()) for _ in range(depth)]
+    assert compiled(nn.Sequential(*layers))(torch.ones(2, 16)).shape == (2, 16)
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 8])
+def test_transformer(heads):
+    layer = nn.TransformerEncoderLayer(32, heads, 64, batch_first=True)
+    net = compiled(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False))
+    assert net(torch.ones(2, 8, 32)).shape == (2, 8, 32)
+
+@pytest.mark.parametrize("size", range(3, 6))
+def test_break(size):
+    def f(x):
+        x = x.cos()
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+    compiled(f)(torch.ones(size))
+
+@pytest.mark.parametrize("count", range(3, 6))
+def test_recompile(count):
+    def f(x, n):
+        for _ in range(n):
+            x = x.cos()
+        return x
+    g = compiled(f)
+    for n in range(1, count):
+        g(torch.ones(4), n)
+"""
+)
+"""Each test compiles what is its own."""
+TOGETHER = (
+    HEAD
+    + """
+layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+net = compiled(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False))
+
+@pytest.mark.parametrize("length", range(2, 22))
+def test_transformer(length):
+    assert net(torch.ones(2, length, 32)).shape == (2, length, 32)
+"""
+)
+"""All tests call the same module, which is compiled anew in each: that is what keeps them apart."""
+PROJECTS = {"apart": APART, "together": TOGETHER}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Medians over the runs, in seconds."""
+
+    project: str
+    plain_cpu_s: float
+    watched_cpu_s: float
+    plain_wall_s: float
+    watched_wall_s: float
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.watched_cpu_s / self.plain_cpu_s
+
+    @property
+    def wall_ratio(self) -> float:
+        return self.watched_wall_s / self.plain_wall_s
+
+
+def seconds(folder: Path, *options: str) -> tuple[float, float]:
+    """CPU and wall time of one run."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def measured(name: str, source: str) -> Row:
+    with TemporaryDirectory() as folder:
+        Path(folder, "test_sample.py").write_text(source)
+        Path(folder, "pytest.ini").write_text("[pytest]\n")
+        seconds(Path(folder))  # bytecode is written here
+        pairs = [(seconds(Path(folder)), seconds(Path(folder), "--fullgraph")) for _ in range(RUNS)]
+    plain, watched = ([statistics.median(pair[side][which] for pair in pairs) for which in (0, 1)] for side in (0, 1))
+    return Row(name, *(round(value, 2) for value in (plain[0], watched[0], plain[1], watched[1])))
+
+
+def main() -> None:
+    rows = [measured(name, source) for name, source in PROJECTS.items()]
+    machine = f"torch {version('torch')}, Python {platform.python_version()}, {os.cpu_count()} cores, {RUNS} runs"
+    table = [
+        f"# What `pytest --fullgraph` costs ({machine})",
+        "",
+        "Twenty tests that compile; in `apart` each compiles what is its own, in `together` all call one module, which",
+        "is compiled anew in each test so that the order does not matter.",
+        "",
+        "| tests | plain, CPU s | watched, CPU s | ratio | plain, wall s | watched, wall s | ratio |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *(
+            f"| {row.project} | {row.plain_cpu_s} | {row.watched_cpu_s} | {row.cpu_ratio:.3f} "
+            f"| {row.plain_wall_s} | {row.watched_wall_s} | {row.wall_ratio:.3f} |"
+            for row in rows
+        ),
+    ]
+    (RESULTS / "plugin.md").write_text("\n".join(table) + "\n")
+    document = {"machine": machine, "projects": [asdict(row) for row in rows]}
+    (RESULTS / "plugin.json").write_text(json.dumps(document, indent=2) + "\n")
+    print(*table, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
