@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from fullgraph.jit.events import Observation
     from fullgraph.jit.kept import Kept
     from fullgraph.jit.verify import TargetReport
 
+ON_PAGE = ("aten", "partition", "linalg", "loops")
+"""Stages of the MLIR backend's lowering whose IR the page has, besides the one that is asked for."""
 option = click.option(
     "--report",
     "page",
@@ -20,6 +24,20 @@ option = click.option(
     help="Write a page there too, one file that needs no network: sources with verdicts and guards, frames, "
     "recompiles, compile time and graphs.",
 )
+
+
+def stages(shown: str | None, page: Path | None) -> tuple[str, ...]:
+    """Whose IR to ask for: the page has more than what is shown otherwise."""
+    return tuple(dict.fromkeys([*([shown] if shown else []), *(ON_PAGE if page else ())]))
+
+
+def without_ir(reports: Sequence[TargetReport], but: str | None) -> list[TargetReport]:
+    """The reports as they are without a page, with the IR of one stage or none."""
+    return [replace(report, observation=_with_stage(report.observation, but)) for report in reports]
+
+
+def _with_stage(seen: Observation, name: str | None) -> Observation:
+    return replace(seen, stages=tuple(item for item in seen.stages if item.name == name))
 
 
 def writer(page: Path | None) -> Callable[[Sequence[TargetReport], Kept], None]:

@@ -170,6 +170,7 @@ def verified(
     fail_on: str,
     notes: bool,
     output_format: str,
+    show_ir: str | None,
     page: Path | None,
     config_file: Path | None,
     **options: Any,
@@ -192,6 +193,7 @@ def verified(
         dynamic=DYNAMIC[dynamic],
         timeout_s=timeout,
         training=train if train or evaluate else None,
+        stages=html_report.stages(show_ir, page),
         vary=tuple(kind.strip() for item in vary for kind in item.split(",") if kind.strip()),
         **options,
     )
@@ -208,6 +210,7 @@ def verified(
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
     write_page(reports, kept)
+    reports = html_report.without_ir(reports, but=show_ir)
     show(emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width()))
     return exit_code(reports, FailOn(fail_on))
 

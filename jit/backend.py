@@ -25,10 +25,10 @@ def overridden(settings: Settings, emit: Callable[[Event], None]) -> Iterator[No
     """Compile calls that name no backend get `mlir`; what the settings give outranks what any call says."""
 
     def report(event: Lowered | Stage) -> None:
-        if isinstance(event, Lowered) or event.name == settings.show_ir:
+        if isinstance(event, Lowered) or event.name in settings.stages:
             emit(event)
 
-    native = mlir.Backend(report, stages=settings.show_ir is not None) if unavailable() is None else eager
+    native = mlir.Backend(report, stages=bool(settings.stages)) if unavailable() is None else eager
     given = {
         "backend": {"eager": eager, "mlir": native}.get(settings.backend or "", settings.backend),
         "nopython": settings.fullgraph,

@@ -109,8 +109,8 @@ class Settings:
     memory_mb: int | None = None
     max_calls: int | None = None
     """End the program after so many calls of compiled functions."""
-    show_ir: str | None = None
-    """A stage of the MLIR backend's lowering."""
+    stages: tuple[str, ...] = ()
+    """Of the MLIR backend's lowering: those whose IR is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String, Text, _TokenType, is_token_subtype
 
 HIGHLIGHTED = 60_000
-"""Characters of one text; a longer one stays plain, or the page would be made of tokens."""
+"""Characters of IR; what is longer stays plain, or the page would be made of tokens."""
 CLASSES = (
     (Comment, "c"),
     (String, "s"),
@@ -53,18 +53,19 @@ class MlirLexer(RegexLexer):
 
 def python(text: str, marks: Extents | None = None) -> list[Markup]:
     """The lines of a Python file; what is marked stands out."""
-    return _lines(text, PythonLexer(stripnl=False), marks or {})
+    return _lines(_pieces(text, PythonLexer(stripnl=False)), marks or {})
 
 
 def ir(text: str) -> Markup:
     """A graph as FX prints it, or a module of MLIR."""
+    if len(text) > HIGHLIGHTED:
+        return escape(text.rstrip("\n"))
     printed_by_fx = text.lstrip().startswith(("class ", "def ", "#"))
     lexer: Lexer = PythonLexer(stripnl=False) if printed_by_fx and "torch.nn.Module" in text else MlirLexer()
-    return Markup("\n").join(_lines(text.rstrip("\n"), lexer, {}))
+    return Markup("\n").join(_lines(_pieces(text.rstrip("\n"), lexer), {}))
 
 
-def _lines(text: str, lexer: Lexer, marks: Extents) -> list[Markup]:
-    pieces = _pieces(text, lexer) if len(text) <= HIGHLIGHTED or marks else iter([(text, "")])
+def _lines(pieces: Iterable[Piece], marks: Extents) -> list[Markup]:
     return [
         Markup("").join(map(_html, _joined(_marked(line, marks.get(number, ())))))
         for number, line in enumerate(_split(pieces), 1)

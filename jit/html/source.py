@@ -182,13 +182,15 @@ def _file(path: str, notes: Sequence[Note], anchors: Anchors, read: Callable[[st
     if any(isinstance(note.about, Judged) and note.about.finding.span.cell is not None for note in notes):
         return File(path, anchor, (), 0, tuple(notes), "a notebook: its cells are not shown", count)
     try:
-        lines = python(read(path), _marks(notes))
+        text = read(path).split("\n")
     except (OSError, ValueError):
         return File(path, anchor, (), 0, tuple(notes), "this file could not be read when the report was made", count)
+    length = len(text) - (text[-1] == "")
     by_line: dict[int, list[Note]] = defaultdict(list)
     for note in notes:
         by_line[note.line].append(note)
-    shown = _around(by_line, len(lines))
+    shown = _around(by_line, length)
+    lines = python("\n".join(text[: shown[-1]]) if shown else "", _marks(notes))
     anchors.show(path, anchor, frozenset(shown))
     hunks, last = [], 0
     for _, run in groupby(enumerate(shown), key=lambda pair: pair[1] - pair[0]):
@@ -196,8 +198,8 @@ def _file(path: str, notes: Sequence[Note], anchors: Anchors, read: Callable[[st
         held = (Line(number, lines[number - 1], tuple(by_line.get(number, ()))) for number in numbers)
         hunks.append(Hunk(numbers[0] - last - 1, tuple(held)))
         last = numbers[-1]
-    loose = tuple(note for note in notes if not 1 <= note.line <= len(lines))
-    return File(path, anchor, tuple(hunks), len(lines) - last, loose, "", count)
+    loose = tuple(note for note in notes if not 1 <= note.line <= length)
+    return File(path, anchor, tuple(hunks), length - last, loose, "", count)
 
 
 def _around(lines: Iterable[int], last: int) -> list[int]:

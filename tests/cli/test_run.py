@@ -96,12 +96,16 @@ def test_what_was_seen_is_reported_however_the_program_ends(program: Path, how: 
 def test_options_after_the_script_are_the_programs(program: Path) -> None:
     (program / "sitecustomize.py").write_text("print('their own')")
     done = fullgraph_run(
-        program, "--report-file", "report.txt", "-m", "program", "--notes", "--", "-m", PYTHONPATH=str(program)
+        program,
+        *("--report-file", "report.txt", "--report", "page.html"),
+        *("-m", "program", "--notes", "--", "-m"),
+        PYTHONPATH=str(program),
     )
     assert done.stdout == "their own\n" * 2 + "['--notes', '--', '-m'] typed []\n", "one of them for this process"
     assert done.stderr == "to stderr\n"
     assert done.returncode == 0, "the program's own, as nothing else is asked for"
     assert (program / "report.txt").read_text().startswith("-m program: 4 graphs, 6 operators\n  confirmed ")
+    assert "one fix removes <b>2 breaks</b>" in (program / "page.html").read_text()
 
 
 def test_a_program_that_compiles_nothing_fails_if_something_is_asked_for(tmp_path: Path) -> None:
@@ -143,6 +147,7 @@ def test_another_backend_is_forced_and_watching_ends_early(program: Path) -> Non
         ([], "Missing argument 'SCRIPT': name a script, or a module after -m"),
         (["nothing.py"], "there is no file nothing.py"),
         (["--report-file", "no/such.txt", "x.py"], "--report-file no/such.txt: there is no folder no"),
+        (["--report", "no/such.html", "x.py"], "--report no/such.html: there is no folder no"),
         (["-m", "no_such"], "there is no module no_such, neither here nor installed"),
     ],
 )

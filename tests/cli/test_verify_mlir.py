@@ -119,10 +119,14 @@ def test_a_stage_is_shown(folder: Path, stage: str) -> None:
         assert (mark in done.stdout) == (name == stage)
 
 
-def test_a_stage_is_in_the_document(folder: Path) -> None:
-    stages = [item for graph in target(folder, "--show-ir", "memref")["graphs"] for item in graph["ir"]]
+def test_a_stage_is_in_the_document_and_more_of_them_on_the_page(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    found = target(folder, "--show-ir", "memref", "--report", str(page))
+    stages = [item for graph in found["graphs"] for item in graph["ir"]]
     assert {item["name"] for item in stages} == {"memref"}
     assert all("memref<" in item["text"] for item in stages)
+    shown = set(re.findall(r'<details class="stage">\s*<summary>(\S+)', page.read_text()))
+    assert shown == {"aten", "partition", "linalg", "loops", "memref"}
 
 
 def test_a_stage_that_does_not_exist(folder: Path) -> None:
