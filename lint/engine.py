@@ -46,7 +46,7 @@ FOLDER = b"folder"
 IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
 IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
-WORDS = re.compile(rb"noqa|fullgraph:", re.IGNORECASE)
+SUPPRESSING = (b"noqa", b"fullgraph:")
 UNUSED = "FG902"
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
@@ -200,7 +200,7 @@ class _Run:
             generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
             unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
-            suppresses=WORDS.search(source) is not None,
+            suppresses=any(word in source.lower() for word in SUPPRESSING),
         )
 
     # results

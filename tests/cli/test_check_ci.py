@@ -331,6 +331,22 @@ def test_a_revision_that_git_does_not_know(prepare: bool) -> None:
     assert "--changed-since: fatal: " in done.stderr
 
 
+# what is staged, and all
+
+
+def test_the_files_of_a_commit_have_the_root_sites_that_the_whole_project_has() -> None:
+    Path("helpers.py").write_text("def read(x):\n    return x.sum().item()\n")
+    Path("m.py").write_text(
+        "import torch\nfrom helpers import read\n\n@torch.compile\ndef f(x):\n    print(x)\n    return read(x)\n"
+    )
+
+    def roots(*paths: str) -> list[tuple[str, str]]:
+        document = json.loads(check("--output-format", "json", *paths).stdout)
+        return sorted((finding["code"], finding["root"]) for finding in document["findings"])
+
+    assert roots("m.py") == roots() == [("FG201", "helpers.py:2"), ("FG301", "m.py:6")]
+
+
 # the files that others include
 
 
