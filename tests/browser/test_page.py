@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from page_reports import Read, hostile, large, whole
 
+from fullgraph.jit.html.page import render
 from fullgraph.jit.verify import TargetReport
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra: pip install 'fullgraph[browser]'")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-page = pytest.importorskip("fullgraph.jit.html.page")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
     pytest.mark.browser,
@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 def written(folder: Path, *made: tuple[TargetReport, Read]) -> Path:
     file = folder / "page.html"
-    file.write_text(page.render([report for report, _ in made], made[0][1]), encoding="utf-8")
+    file.write_text(render([report for report, _ in made], made[0][1]), encoding="utf-8")
     return file
 
 

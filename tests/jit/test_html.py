@@ -16,8 +16,6 @@ from fullgraph.jit.html.page import render
 from fullgraph.jit.verify import TargetReport
 from fullgraph.lint.findings import Verdict
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pygments")
 VOID = {"meta", "input", "br", "img", "link"}
 LOADING = {
     "img",
