@@ -9,7 +9,7 @@ from pathlib import Path
 from fullgraph.lint.config import Config, ConfiguredTarget
 
 from .inputs import Factory, parse, parse_all
-from .targets import VARIATIONS, Module, Object, Settings, Target, TargetError, parse_module, parse_target
+from .targets import VARIATIONS, Module, Object, PytestTest, Settings, Target, TargetError, parse_module, parse_target
 
 DEVICES = ("cpu", "cuda")
 
@@ -97,7 +97,7 @@ def _check(plan: Plan) -> None:
     }
     given = [option for option, value in for_objects.items() if value]
     if given and not isinstance(target.program, Object):
-        kind = "module" if isinstance(target.program, Module) else "script"
+        kind = {Module: "module", PytestTest: "test"}.get(type(target.program), "script")
         raise TargetError(f"{given[0]} is for PATH::QUALNAME; {target.text} is a {kind}, which makes its own inputs")
     for text in settings.inputs:
         match parse(text):
