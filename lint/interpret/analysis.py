@@ -7,9 +7,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ..dependence import Uses
 from ..emission import Emission, Hit
 from ..facts import Fact
 from ..findings import Effect
@@ -20,6 +22,9 @@ from ..symbols import ClassSymbol, FunctionSymbol, Module
 from ..torch_api import TorchApi
 from ..values import Arguments, Compiled, Instance, Value
 from .frame import Frame, Settings
+
+if TYPE_CHECKING:
+    from .construction import Construction, Plan
 
 MAX_DEPTH = 40
 """Calls followed into each other; deeper ones answer with their annotation."""
@@ -88,6 +93,12 @@ class Analysis:
     """Environment variables that the project sets."""
     memo: dict[object, CallResult] = field(default_factory=dict)
     attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
+    constructions: dict[Instance, Construction] = field(default_factory=dict)
+    """Objects whose attributes are worked out when they are read."""
+    constructing: list[FunctionSymbol] = field(default_factory=list)
+    """The constructors of those for which that is being done."""
+    plans: dict[tuple[FunctionSymbol, ClassSymbol], Plan] = field(default_factory=dict)
+    uses: dict[FunctionSymbol, tuple[Uses, ...]] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
     functions_active: list[FunctionSymbol] = field(default_factory=list)
     decorated: dict[tuple[FunctionSymbol, object], Value] = field(default_factory=dict)

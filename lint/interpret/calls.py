@@ -38,7 +38,19 @@ from ..values import (
     join_all,
     known,
 )
-from . import decorators, expressions, external, hints, methods, modules, objects, region, statements, usage
+from . import (
+    construction,
+    decorators,
+    expressions,
+    external,
+    hints,
+    methods,
+    modules,
+    objects,
+    region,
+    statements,
+    usage,
+)
 from .analysis import MAX_DEPTH, UNCUT, Analysis, CallResult
 from .frame import Frame
 
@@ -114,7 +126,10 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     if frame.following:
         analysis.program.entered.add(symbol)
         return _interpret(frame, function, env, traced).value
-    if _builds(frame, symbol, env):
+    if (own := _built_by(frame, symbol, env)) is not None:
+        if construction.defers(analysis, frame, own, symbol):
+            construction.go_on(analysis, own, _callee(frame, function, env, traced), symbol)
+            return NONE
         built = _interpret(frame, function, env, traced)
         frame.absorb(built.emissions, Site(frame.module.path, frame.qualname, span))
         return built.value
@@ -136,12 +151,12 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     return result.value
 
 
-def _builds(frame: Frame, symbol: FunctionSymbol, env: dict[str, Value]) -> bool:
-    """Whether the call goes on constructing the caller's own object: `super().__init__()`, `self._build()`."""
+def _built_by(frame: Frame, symbol: FunctionSymbol, env: dict[str, Value]) -> Instance | None:
+    """The caller's own object, if the call goes on constructing it: `super().__init__()`, `self._build()`."""
     if not frame.storing or frame.function is None or not symbol.parameters:
-        return False
+        return None
     own = frame.env.get(frame.function.parameters[0][0])
-    return isinstance(own, Instance) and env.get(symbol.parameters[0][0]) == own
+    return own if isinstance(own, Instance) and env.get(symbol.parameters[0][0]) == own else None
 
 
 def _here(analysis: Analysis, key: object) -> object:
@@ -149,10 +164,12 @@ def _here(analysis: Analysis, key: object) -> object:
     return (key, frozenset(analysis.functions_active))
 
 
-def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> CallResult:
-    analysis, symbol = frame.analysis, function.symbol
-    callee = Frame(
-        analysis=analysis,
+def _callee(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> Frame:
+    symbol = function.symbol
+    if not traced:
+        frame.analysis.driven.add(symbol)
+    return Frame(
+        analysis=frame.analysis,
         module=symbol.module,
         function=symbol,
         settings=frame.settings,
@@ -161,10 +178,14 @@ def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: 
         scope=function.scope,
         caller=frame,
         eager=frame.eager,
-        storing=_builds(frame, symbol, env),
+        storing=_built_by(frame, symbol, env) is not None,
+        lazy=frame.lazy,
     )
-    if not traced:
-        analysis.driven.add(symbol)
+
+
+def _interpret(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> CallResult:
+    analysis, symbol = frame.analysis, function.symbol
+    callee = _callee(frame, function, env, traced)
     analysis.functions_active.append(symbol)
     try:
         statements.run(callee, symbol.body)
@@ -284,7 +305,10 @@ def construct(frame: Frame, instance: Instance, span: Span | None = None) -> Non
     """Run `__init__`, which fills the instance's attributes."""
     analysis = frame.analysis
     method = objects.find_method(analysis, instance.symbol, "__init__")
-    if method is None or method in analysis.functions_active:
+    if method is None:
+        return
+    lazy = span is None or (frame.lazy and not frame.traced)
+    if not lazy and method in analysis.functions_active:
         return
     if instance.arguments is None:
         env: dict[str, Value] | None = generic_environment(analysis, method, instance)
@@ -297,6 +321,11 @@ def construct(frame: Frame, instance: Instance, span: Span | None = None) -> Non
     callee = Frame(analysis, method.module, method, frame.settings, traced, env, caller=frame, storing=True)
     if isinstance(instance.symbol.scope, Frame):
         callee.scope = instance.symbol.scope
+    if lazy:
+        callee.lazy, callee.caller = True, None
+        construction.begin(analysis, instance, callee, method)
+        return
+    analysis.constructions.pop(instance, None)
     if frame.following:
         analysis.program.entered.add(method)
     analysis.functions_active.append(method)

@@ -89,6 +89,8 @@ class Frame:
     is_comprehension: bool = False
     storing: bool = False
     """Inside a constructor: attribute stores define the object."""
+    lazy: bool = False
+    """What is made here is made outside of compiled code, for its attributes only."""
 
     @property
     def qualname(self) -> str:
@@ -238,6 +240,7 @@ class Frame:
             twins=self.twins,
             eager=self.eager,
             is_comprehension=True,
+            lazy=self.lazy,
         )
 
 

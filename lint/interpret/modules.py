@@ -35,7 +35,7 @@ MODULE_DICT = "torch.nn.ModuleDict"
 
 def as_external(frame: Frame, receiver: Instance) -> ExternalObject | None:
     """An object of a class derived from one of torch's modules, as an object of that class."""
-    held = objects.built(frame, receiver).get(SUPER_INIT)
+    held = objects.built(frame, receiver, SUPER_INIT)
     own = receiver.arguments.positional if receiver.arguments else ()
     made_of = held.items if isinstance(held, Tuple_) else own
     for base in objects.resolution(frame.analysis, receiver.symbol)[1]:
@@ -52,7 +52,7 @@ def keep_base_arguments(frame: Frame, receiver: Instance, arguments: Arguments) 
 
 def children(frame: Frame, receiver: Instance) -> Value:
     """One of the modules that the constructor left in attributes."""
-    held = [known(value) for value in objects.built(frame, receiver).values()]
+    held = [known(value) for value in objects.all_built(frame, receiver).values()]
     return join_all([value for value in held if all(_is_module(frame, option) for option in options_of(value))])
 
 

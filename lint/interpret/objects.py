@@ -6,6 +6,7 @@ import sys
 
 from msgspec.structs import replace
 
+from ..dependence import ANY
 from ..facts import Attribute, Enter
 from ..guards import Kind
 from ..ir import Node, Span
@@ -43,7 +44,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import MODULE_METHODS, MODULE_NUMBERS
-from . import calls, decorators, expressions, hints, modules, names
+from . import calls, construction, decorators, expressions, hints, modules, names
 from .analysis import Analysis
 from .frame import Frame
 
@@ -198,7 +199,7 @@ def _as_it_is(frame: Frame, span: Span, receiver: Instance, name: str) -> Value 
     """An attribute in the call that is being followed."""
     value = frame.analysis.program.heap.get((receiver, name))
     if value is None:
-        value = built(frame, receiver).get(name) or _declared(frame, receiver, name)
+        value = built(frame, receiver, name) or _declared(frame, receiver, name)
     if is_module(frame.analysis, receiver.symbol):
         guard_value(frame, span, receiver, name, value)
     elif isinstance(value, Const) and value.kind == "int" and frame.analysis.following is not None:
@@ -228,9 +229,8 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
     if frame.following and not frame.storing and (value := _as_it_is(frame, span, receiver, name)) is not None:
         return value
     method = find_method(analysis, receiver.symbol, name)
-    stored_value = (
-        analysis.attributes.get(receiver, {}).get(name) if frame.storing else built(frame, receiver).get(name)
-    )
+    made = receiver in analysis.attributes or not frame.storing
+    stored_value = built(frame, receiver, name) if made else None
     if stored_value is None and method is not None:
         return _bind(frame, span, receiver, method)
     value = stored_value if stored_value is not None else _declared(frame, receiver, name)
@@ -245,12 +245,22 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
     return _inherited(frame, span, receiver, name)
 
 
-def built(frame: Frame, receiver: Instance) -> dict[str, Value]:
-    """The attributes that the constructor leaves behind, by running it once for these arguments."""
+def built(frame: Frame, receiver: Instance, name: str) -> Value | None:
+    """What the constructor leaves in an attribute."""
+    return _attributes(frame, receiver, f".{name}").get(name)
+
+
+def all_built(frame: Frame, receiver: Instance) -> dict[str, Value]:
+    """All the attributes that the constructor leaves behind."""
+    return _attributes(frame, receiver, ANY)
+
+
+def _attributes(frame: Frame, receiver: Instance, wanted: str) -> dict[str, Value]:
     analysis = frame.analysis
     if receiver not in analysis.attributes:
         analysis.attributes[receiver] = {}
         calls.construct(frame, receiver)
+    construction.work_out(frame, receiver, wanted)
     return analysis.attributes[receiver]
 
 
@@ -439,7 +449,7 @@ def stored(frame: Frame, receiver: Value, name: str) -> Value:
     """What `receiver.name` held before an assignment to it."""
     if not isinstance(receiver, Instance) or frame.storing:
         return UNKNOWN
-    return built(frame, receiver).get(name) or _declared(frame, receiver, name) or UNKNOWN
+    return built(frame, receiver, name) or _declared(frame, receiver, name) or UNKNOWN
 
 
 def call_method(frame: Frame, span: Span, receiver: Instance, name: str, arguments: Arguments) -> Value:

@@ -1,0 +1,223 @@
+"""Objects that compiled code finds made: an attribute is worked out when it is first read, by those statements of the
+constructor that it takes.
+
+Constructors of large libraries do far more than the code that is compiled ever looks at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ..dependence import ANY, Uses, gives_value, needed, together, uses_of
+from ..symbols import ClassSymbol, FunctionSymbol
+from ..values import Instance
+from . import objects, statements
+from .analysis import UNCUT, Analysis
+from .frame import Frame
+
+MAX_NESTED = 3
+"""Objects of one class made in each other's constructors that are worked out for one attribute."""
+
+
+class Plan:
+    """The statements of a method, run for objects of one class, that attributes take."""
+
+    def __init__(self, at_once: tuple[Uses, ...], uses: tuple[Uses, ...]) -> None:
+        self._at_once = at_once
+        self._uses = uses
+        self._writes = frozenset(name for use in uses for name in use.writes)
+        self._needed: dict[frozenset[str], tuple[int, ...]] = {}
+        self.closed: dict[str, frozenset[str]] = {}
+        """For an attribute, where the method is a constructor: those that have to be worked out with it."""
+
+    def needed(self, names: frozenset[str]) -> tuple[int, ...]:
+        """The positions of the statements that decide what these attributes hold in the end, in order."""
+        if names not in self._needed:
+            self._needed[names] = needed(self._uses, names)
+        return self._needed[names]
+
+    def beside(self, name: str) -> Iterator[str]:
+        """The attributes that the statements deciding `name` read or write as soon as they are run."""
+        if name in self._writes or ANY in self._writes:
+            for position in self.needed(frozenset({name})):
+                use = self._at_once[position]
+                yield from (other for other in use.reads | use.writes if other[0] == ".")
+
+
+@dataclass(eq=False)
+class Body:
+    """A method on the way of constructing an object, of whose statements some have been run."""
+
+    frame: Frame
+    method: FunctionSymbol
+    plan: Plan
+    done: set[int] = field(default_factory=set)
+    at: int = 0
+    """The statement being run."""
+    left: int = sys.maxsize
+    """The statement that leaves the method for good; those after it are not reached."""
+    inner: dict[int, list[Body]] = field(default_factory=dict)
+    """The methods that a statement goes on constructing with."""
+
+
+@dataclass(eq=False)
+class Construction:
+    """What is known of how an object is made."""
+
+    root: Body
+    known: set[str] = field(default_factory=set)
+    """Attributes worked out so far."""
+    wanted: frozenset[str] = frozenset()
+    """The attributes being worked out."""
+    at: list[Body] = field(default_factory=list)
+    """The bodies being run, the innermost last."""
+
+
+def begin(analysis: Analysis, instance: Instance, frame: Frame, method: FunctionSymbol) -> None:
+    """`frame` will run the constructor, bit by bit."""
+    analysis.constructions[instance] = Construction(Body(frame, method, _plan(analysis, method, instance.symbol)))
+
+
+def defers(analysis: Analysis, frame: Frame, instance: Instance, method: FunctionSymbol) -> bool:
+    """Whether a call that goes on constructing can wait until an attribute is asked for."""
+    construction = analysis.constructions.get(instance)
+    at_work = construction is not None and construction.at and construction.at[-1].frame is frame
+    return bool(at_work) and not gives_value(method)
+
+
+def go_on(analysis: Analysis, instance: Instance, frame: Frame, method: FunctionSymbol) -> None:
+    """The statement being run calls `method` on the object that it constructs."""
+    construction = analysis.constructions[instance]
+    outer = construction.at[-1]
+    body = Body(frame, method, _plan(analysis, method, instance.symbol))
+    outer.inner.setdefault(outer.at, []).append(body)
+    _run(construction, body)
+
+
+def work_out(frame: Frame, instance: Instance, name: str) -> None:
+    """Run what decides the attribute, or all attributes for `ANY`, unless that has been done or is being done."""
+    analysis = frame.analysis
+    construction = analysis.constructions.get(instance)
+    if construction is None or construction.wanted or not construction.known.isdisjoint((name, ANY)):
+        return
+    method = construction.root.method
+    if analysis.constructing.count(method) >= MAX_NESTED:
+        return
+    construction.wanted = _closed(analysis, construction.root, instance.symbol, name)
+    construction.known |= construction.wanted
+    with _apart(analysis, method):
+        _run(construction, construction.root, frame)
+    construction.wanted = frozenset()
+
+
+@contextmanager
+def _apart(analysis: Analysis, method: FunctionSymbol) -> Iterator[None]:
+    """What is being interpreted where an attribute is read has no bearing on what it holds."""
+    active, cut_at = analysis.functions_active, analysis.cut_at
+    analysis.functions_active, analysis.cut_at = [method], UNCUT
+    analysis.constructing.append(method)
+    try:
+        yield
+    finally:
+        analysis.constructing.pop()
+        analysis.functions_active, analysis.cut_at = active, cut_at
+
+
+def _run(construction: Construction, body: Body, caller: Frame | None = None) -> None:
+    frame, active = body.frame, body.frame.analysis.functions_active
+    frame.caller = caller or frame.caller
+    active.append(body.method)
+    construction.at.append(body)
+    for position in body.plan.needed(construction.wanted):
+        if position in body.done:
+            for inner in body.inner.get(position, ()):
+                _run(construction, inner, frame)
+        elif position < body.left:
+            body.done.add(position)
+            body.at, frame.live = position, True
+            statements.run(frame, (body.method.body[position],))
+            if not frame.live:
+                body.left = position
+    construction.at.pop()
+    active.pop()
+    frame.caller = None  # the frame is kept for long, its caller need not be
+
+
+def _plan(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> Plan:
+    key = (method, cls)
+    if key not in analysis.plans:
+        uses = _uses(analysis, method)
+        analysis.plans[key] = Plan(
+            tuple(_with_callees(analysis, use, method, cls, gives_value) for use in uses),
+            tuple(_with_callees(analysis, use, method, cls) for use in uses),
+        )
+    return analysis.plans[key]
+
+
+def _closed(analysis: Analysis, root: Body, cls: ClassSymbol, name: str) -> frozenset[str]:
+    """The attribute and all that it rests on: parts of several methods run in the right order only if run together."""
+    known = root.plan.closed.get(name)
+    if known is None:
+        plans = [_plan(analysis, method, cls) for method in _reachable(analysis, (root.method,), cls)]
+        found = {name}
+        waiting = [name]
+        while waiting and ANY not in found:
+            last = waiting.pop()
+            fresh = {other for plan in plans for other in plan.beside(last)} - found
+            found |= fresh
+            waiting += fresh
+        known = root.plan.closed[name] = frozenset({ANY}) if ANY in found else frozenset(found)
+    return known
+
+
+def _whole(analysis: Analysis, method: FunctionSymbol) -> Uses:
+    return together(_uses(analysis, method))
+
+
+def _uses(analysis: Analysis, method: FunctionSymbol) -> tuple[Uses, ...]:
+    if method not in analysis.uses:
+        analysis.uses[method] = uses_of(method) if method.parameters else ()
+    return analysis.uses[method]
+
+
+def _with_callees(
+    analysis: Analysis,
+    use: Uses,
+    method: FunctionSymbol,
+    cls: ClassSymbol,
+    which: Callable[[FunctionSymbol], bool] = lambda callee: True,
+) -> Uses:
+    """What a statement uses by itself and through such methods of the object that it calls."""
+    reads, writes = set(use.reads), set(use.writes)
+    for callee in _reachable(analysis, filter(which, _callees(analysis, use, method, cls)), cls):
+        whole = _whole(analysis, callee)
+        reads |= whole.reads
+        writes |= whole.writes
+    return Uses(frozenset(reads), frozenset(writes))
+
+
+def _reachable(analysis: Analysis, methods: Iterable[FunctionSymbol], cls: ClassSymbol) -> dict[FunctionSymbol, None]:
+    """The methods, those that they may call on their object, and so on."""
+    waiting = list(methods)
+    seen = dict.fromkeys(waiting)
+    while waiting:
+        callee = waiting.pop()
+        fresh = [other for other in _callees(analysis, _whole(analysis, callee), callee, cls) if other not in seen]
+        seen.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return seen
+
+
+def _callees(analysis: Analysis, use: Uses, method: FunctionSymbol, cls: ClassSymbol) -> Iterator[FunctionSymbol]:
+    for name in use.reads:
+        if name[0] == "." and (callee := objects.find_method(analysis, cls, name[1:])) is not None:
+            yield callee
+    classes = objects.resolution(analysis, cls)[0]
+    after = classes[classes.index(method.owner) + 1 :] if method.owner in classes else classes[1:]
+    for name in use.inherited:
+        callee = next((base.methods[name] for base in after if name in base.methods), None)
+        if callee is not None:
+            yield callee
