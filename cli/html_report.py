@@ -52,6 +52,9 @@ def writer(page: Path | None) -> Callable[[Sequence[TargetReport], Kept], None]:
         raise click.UsageError(f"--report needs {error.name}: pip install 'fullgraph[jit]'") from None
 
     def write(reports: Sequence[TargetReport], kept: Kept) -> None:
-        page.write_text(render(reports, kept.read), encoding="utf-8")
+        try:
+            page.write_text(render(reports, kept.read), encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(f"--report {page}: cannot be written: {error.strerror}") from None
 
     return write

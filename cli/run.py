@@ -112,7 +112,6 @@ def run(
         ended = launch(target.program, orders)
         seen = collected(target, folder, ended, version)
     reports = list(with_findings([target], [seen], request, kept))
-    write_page(reports, kept)
     text = (
         emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, _width(report_file))
     )
@@ -120,6 +119,7 @@ def run(
         report_file.write_text(click.unstyle(text), encoding="utf-8")
     else:
         click.echo(text, nl=False, err=True, color=colour())
+    write_page(reports, kept)
     if ended or fail_on is None:
         return ended if ended >= 0 else 128 - ended
     if seen.status is Status.NOTHING_COMPILED:

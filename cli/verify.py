@@ -209,9 +209,9 @@ def verified(
         reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
+    shown = html_report.without_ir(reports, but=show_ir)
+    show(emit_json.render(shown) if output_format == "json" else emit_text.render(shown, notes, width()))
     write_page(reports, kept)
-    reports = html_report.without_ir(reports, but=show_ir)
-    show(emit_json.render(reports) if output_format == "json" else emit_text.render(reports, notes, width()))
     return exit_code(reports, FailOn(fail_on))
 
 

@@ -32,7 +32,7 @@ def render(reports: Sequence[TargetReport], read: Callable[[str], str]) -> str:
         _environment()
         .get_template("page.html.j2")
         .render(
-            title=f"{len(reports)} targets" if several else "".join(item.observation.target for item in reports),
+            title=reports[0].observation.target if len(reports) == 1 else f"{len(reports)} targets",
             torch=next((report.observation.torch for report in reports), ""),
             targets=targets,
             totals=totals,
