@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeVar
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from fullgraph.lint.findings import Severity, Verdict
 
 from ..events import BackendError, Break, Failure, Frame, Guard, Recompile
+from ..session import LIBRARIES
 from ..verify import Judged, Stale, TargetReport
 from .anchors import Anchors
 from .highlight import python
@@ -23,7 +24,6 @@ CONTEXT = 6
 """Lines shown around each that something is said about."""
 GAP = 3
 """Lines that are shown rather than left out between two others."""
-LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
 class Guarded(NamedTuple):
@@ -111,7 +111,7 @@ class File:
     loose: tuple[Note, ...]
     """What belongs to no line that can be shown."""
     problem: str = ""
-    findings: int = field(default=0)
+    findings: int = 0
 
 
 def files(report: TargetReport, anchors: Anchors, read: Callable[[str], str]) -> tuple[File, ...]:
