@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 RESULTS = Path(__file__).resolve().parent / "results"
-RUNS = 7
+RUNS = 5
 
 HEAD = """
 import pytest
@@ -28,41 +28,54 @@ from torch import nn
 def compiled(thing):
     return torch.compile(thing, backend="eager")
 """
-APART = (
-    HEAD
-    + """
-@pytest.mark.parametrize("depth", range(1, 11))
-def test_perceptron(depth):
-    layers = [nn.Sequential(nn.Linear(16, 16), nn.LayerNorm(16), nn.GELU()) for _ in range(depth)]
-    assert compiled(nn.Sequential(*layers))(torch.ones(2, 16)).shape == (2, 16)
+PERCEPTRON = """
+class Net{n}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        blocks = [nn.Sequential(nn.Linear(16, 16), nn.LayerNorm(16), nn.GELU()) for _ in range({n} + 1)]
+        self.layers = nn.Sequential(*blocks)
 
-@pytest.mark.parametrize("heads", [1, 2, 4, 8])
-def test_transformer(heads):
-    layer = nn.TransformerEncoderLayer(32, heads, 64, batch_first=True)
-    net = compiled(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False))
-    assert net(torch.ones(2, 8, 32)).shape == (2, 8, 32)
+    def forward(self, x):
+        return self.layers(x)
 
-@pytest.mark.parametrize("size", range(3, 6))
-def test_break(size):
+def test_perceptron_{n}():
+    assert compiled(Net{n}())(torch.ones(2, 16)).shape == (2, 16)
+"""
+TRANSFORMER = """
+class Encoder{n}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, {n} + 1, enable_nested_tensor=False)
+
+    def forward(self, x):
+        return self.layers(x)
+
+def test_transformer_{n}():
+    assert compiled(Encoder{n}())(torch.ones(2, 8, 32)).shape == (2, 8, 32)
+"""
+BREAK = """
+def test_break_{n}():
     def f(x):
         x = x.cos()
         if x.sum() > 0:
             return x + 1
         return x - 1
-    compiled(f)(torch.ones(size))
-
-@pytest.mark.parametrize("count", range(3, 6))
-def test_recompile(count):
+    compiled(f)(torch.ones({n} + 3))
+"""
+RECOMPILE = """
+def test_recompile_{n}():
     def f(x, n):
         for _ in range(n):
             x = x.cos()
         return x
     g = compiled(f)
-    for n in range(1, count):
+    for n in range(1, {n} + 3):
         g(torch.ones(4), n)
 """
-)
-"""Each test compiles what is its own."""
+KINDS = ((PERCEPTRON, 10), (TRANSFORMER, 4), (BREAK, 3), (RECOMPILE, 3))
+APART = HEAD + "".join(kind.replace("{n}", str(n)) for kind, count in KINDS for n in range(count))
+"""Each test compiles code of its own: what has the same code shares a cache, and eight variants at most."""
 TOGETHER = (
     HEAD
     + """
