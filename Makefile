@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.cli
+PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.server fullgraph.cli
 
 TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
 

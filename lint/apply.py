@@ -44,15 +44,19 @@ class Outcome:
 
 
 def fix_all(
-    first: CheckReport, check: Callable[[Contents], CheckReport], fixes_of: Callable[[Finding], tuple[Fix, ...]]
+    first: CheckReport,
+    check: Callable[[Contents], CheckReport],
+    fixes_of: Callable[[Finding], tuple[Fix, ...]],
+    read: Callable[[str], bytes] = lambda path: Path(path).read_bytes(),
 ) -> Outcome:
-    """Apply what `fixes_of` lets through to the findings of `first`; `check` says what is found in changed files.
+    """Apply what `fixes_of` lets through to the findings of `first`; `check` says what is found in changed files,
+    `read` what they hold now.
 
     Where a fix turns out to be no good all is done again without it, so that nothing of it is left behind.
     """
     refused: set[Key] = set()
     while True:
-        attempt = _Attempt(first, check, fixes_of, refused)
+        attempt = _Attempt(first, check, fixes_of, read, refused)
         attempt.run()
         if attempt.bad <= refused:
             changed = ((path, attempt.before[path], after) for path, after in sorted(attempt.after.items()))
@@ -67,6 +71,7 @@ class _Attempt:
     report: CheckReport
     check: Callable[[Contents], CheckReport]
     fixes_of: Callable[[Finding], tuple[Fix, ...]]
+    read: Callable[[str], bytes]
     refused: set[Key]
     before: dict[str, bytes] = field(default_factory=dict)
     after: dict[str, bytes] = field(default_factory=dict)
@@ -111,7 +116,7 @@ class _Attempt:
                 edits[edit.path].append(edit)
         for path, rows in edits.items():
             if path not in self.before:
-                self.before[path] = Path(path).read_bytes()
+                self.before[path] = self.read(path)
             source = self.after.get(path, self.before[path])
             self.after[path] = edited(source, rows)
             if not _parses(self.after[path]):

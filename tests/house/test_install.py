@@ -87,7 +87,7 @@ def test_the_wheel_built_from_the_sdist_holds_the_tree(clone: Path, tmp_path: Pa
     }
     tree = {
         path.relative_to(clone).as_posix()
-        for layer in ("rules", "lint", "jit", "cli")
+        for layer in ("rules", "lint", "jit", "server", "cli")
         for path in (clone / layer).rglob("*")
         if path.is_file() and path.suffix != ".md"  # for people who read the repository
     }

@@ -17,7 +17,7 @@ from fullgraph.lint import findings
 from fullgraph.rules import load, model
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LAYERS = ("rules", "lint", "jit", "cli")
+LAYERS = ("rules", "lint", "jit", "server", "cli")
 """Each may import from those before it only."""
 
 MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))

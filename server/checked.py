@@ -1,0 +1,114 @@
+"""What a check said of one text, and what of it still holds for a later text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import msgspec
+
+from fullgraph.lint.config import Config
+from fullgraph.lint.findings import Entry, Finding, Fix, Span
+
+from .outline import Definition, Outline
+
+SYNTAX = "FG901"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings in one file; their paths, and those of entries, are absolute."""
+
+    path: str
+    lines: Sequence[str]
+    """Of the text that was checked; none for a notebook, whose cells are texts of their own."""
+    findings: tuple[Finding, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    """All of the project's."""
+    outline: Outline | None = None
+    broken: bool = False
+    """The text does not parse."""
+    config: Config | None = None
+    """The settings of its project."""
+
+    def at(self, lines: Sequence[str]) -> Checked:
+        """Moved to where its lines stand in another text; what is about lines that differ is left out."""
+        if not self.lines or lines is self.lines or lines == self.lines:
+            return self
+        shift = Shift.between(self.lines, lines)
+        return replace(
+            self,
+            lines=lines,
+            findings=tuple(moved for finding in self.findings if (moved := _finding(finding, shift, self.path))),
+            outline={name: moved for name, each in (self.outline or {}).items() if (moved := _definition(each, shift))},
+        )
+
+    def after(self, good: Checked | None) -> Checked:
+        """Where this text does not parse: with what was found elsewhere in it when it last did."""
+        if not self.broken or good is None:
+            return self
+        kept = good.at(self.lines)
+        problem = self.findings[0].span.line
+        findings = [finding for finding in kept.findings if not finding.span.line <= problem <= finding.span.end_line]
+        found = sorted((*self.findings, *findings), key=lambda finding: finding.sort_key)
+        return replace(self, findings=tuple(found), entries=kept.entries, outline=kept.outline)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Two texts begin with the same lines and end with the same lines."""
+
+    same: int
+    """How many lines they have in common at the beginning."""
+    rest: int
+    """The first line, from 1, of the old text's common end."""
+    by: int
+    """How far that has moved."""
+
+    @classmethod
+    def between(cls, old: Sequence[str], new: Sequence[str]) -> Shift:
+        shorter = min(len(old), len(new))
+        same = common(old, new)
+        end = min(common(old[::-1], new[::-1]), shorter - same)
+        return cls(same, len(old) - end + 1, len(new) - len(old))
+
+    def lines(self, first: int, last: int) -> tuple[int, int] | None:
+        if last <= self.same:
+            return first, last
+        return (first + self.by, last + self.by) if first >= self.rest else None
+
+
+def common(old: Sequence[str], new: Sequence[str]) -> int:
+    """With how many equal lines, or characters, both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def _finding(finding: Finding, shift: Shift, path: str) -> Finding | None:
+    span = finding.span
+    lines = shift.lines(span.line, span.end_line)
+    if span.cell is not None or lines is None:
+        return None
+    moved = Span(span.path, lines[0], span.column, lines[1], span.end_column)
+    return msgspec.structs.replace(finding, span=moved, fixes=tuple(_fixes(finding, shift, path)))
+
+
+def _fixes(finding: Finding, shift: Shift, path: str) -> Iterator[Fix]:
+    for fix in finding.fixes:
+        edits = []
+        for edit in fix.edits:
+            lines = shift.lines(edit.start[0], edit.end[0]) if edit.path == path else (edit.start[0], edit.end[0])
+            if lines is None:
+                break
+            start, end = (lines[0], edit.start[1]), (lines[1], edit.end[1])
+            edits.append(msgspec.structs.replace(edit, start=start, end=end))
+        else:
+            yield msgspec.structs.replace(fix, edits=tuple(edits))
+
+
+def _definition(definition: Definition, shift: Shift) -> Definition | None:
+    """One whose inside has changed still begins and ends somewhere."""
+    first, last = shift.lines(definition.first, definition.line), shift.lines(definition.last, definition.last)
+    if first is None:
+        return None
+    return replace(definition, first=first[0], line=first[1], last=last[0] if last else max(first[1], definition.last))

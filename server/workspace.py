@@ -1,0 +1,132 @@
+"""Everything that asks the linter: files and what editors hold of them → reports, each file by its project's settings.
+
+Runs in one thread. Paths in the engine's answers are relative to the working directory, so that it is the project's
+folder while the engine works; what leaves has absolute ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from fullgraph.lint.config import Config, load, nearest_files
+from fullgraph.lint.discover import lexically_absolute
+from fullgraph.lint.engine import check
+from fullgraph.lint.findings import CheckReport, Edit, Entry, Finding
+from fullgraph.lint.request import CheckRequest
+from fullgraph.lint.target import resolve
+from fullgraph.rules import load as load_rules
+
+
+class Session:
+    """One project, checked file by file."""
+
+    def __init__(self, config: Config, torch: str) -> None:
+        self._config = config
+        self._torch = torch
+        self._contents: dict[str, bytes] = {}
+
+    def update(self, path: str, text: bytes | None) -> None:
+        """A file is taken to hold this; with None, what is on disk."""
+        if text is None:
+            self._contents.pop(path, None)
+        else:
+            self._contents[path] = text
+
+    def report(self, path: str) -> CheckReport:
+        files = (Path(path),)
+        contents = dict(self._contents)
+        return check(CheckRequest(files, self._config, self._torch, judge_comments=True, jobs=1, contents=contents))
+
+
+class Workspace:
+    """The projects that open files belong to. Raises click.UsageError for settings that are wrong."""
+
+    def __init__(self) -> None:
+        self._folders: tuple[Path, ...] = ()
+        self._contents: dict[str, bytes] = {}
+        self._sessions: dict[Path, tuple[Config, Session]] = {}
+
+    def forget(self, folders: tuple[Path, ...]) -> None:
+        """Settings or the workspace's folders have changed."""
+        self._folders = folders
+        self._sessions.clear()
+
+    def update(self, path: str, text: bytes | None) -> None:
+        """What an editor holds of a file, None when it is closed; only what differs from the disk is told on."""
+        if text is not None and _on_disk(path) != text:
+            self._contents[path] = text
+        else:
+            self._contents.pop(path, None)
+        root = self.root(path)
+        if root in self._sessions:
+            self._sessions[root][1].update(path, self._contents.get(path))
+
+    def config(self, path: str) -> Config:
+        return self._session(path)[0]
+
+    def report(self, path: str) -> CheckReport:
+        """What is found in one file; nothing where its project is gone."""
+        root = self.root(path)
+        if not root.is_dir():
+            self._sessions.pop(root, None)
+            return CheckReport("", (), ())
+        with contextlib.chdir(root):
+            return _absolute(self._session(path)[1].report(path))
+
+    def root(self, path: str) -> Path:
+        """The folder of the nearest config file, else the workspace's folder, else the file's own."""
+        folder = Path(path).parent
+        source = nearest_files((folder,))[folder]
+        if source is not None:
+            return source.parent
+        around = [each for each in self._folders if folder.is_relative_to(each)]
+        return max(around, key=lambda each: len(each.parts), default=folder)
+
+    def _session(self, path: str) -> tuple[Config, Session]:
+        root = self.root(path)
+        if root not in self._sessions:
+            config = replace(load((root,), frozenset(load_rules())), root=root)
+            session = Session(config, resolve(config.target_torch, root).torch)
+            for file, text in self._contents.items():
+                if self.root(file) == root:
+                    session.update(file, text)
+            self._sessions[root] = config, session
+        return self._sessions[root]
+
+
+def _on_disk(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
+def _absolute(report: CheckReport) -> CheckReport:
+    def entry_at(entry: Entry) -> Entry:
+        return msgspec.structs.replace(entry, path=_whole(entry.path))
+
+    return msgspec.structs.replace(
+        report, entries=tuple(map(entry_at, report.entries)), findings=tuple(map(_finding_at, report.findings))
+    )
+
+
+def _finding_at(finding: Finding) -> Finding:
+    """The finding with absolute paths instead of those from the working directory."""
+
+    def edit_at(edit: Edit) -> Edit:
+        return msgspec.structs.replace(edit, path=_whole(edit.path))
+
+    return msgspec.structs.replace(
+        finding,
+        span=msgspec.structs.replace(finding.span, path=_whole(finding.span.path)),
+        root=_whole(finding.root) if finding.root else "",  # `path:line`: what follows the path has no separator
+        fixes=tuple(msgspec.structs.replace(fix, edits=tuple(map(edit_at, fix.edits))) for fix in finding.fixes),
+    )
+
+
+def _whole(path: str) -> str:
+    return str(lexically_absolute(Path(path)))
