@@ -8,7 +8,7 @@ PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.server fullgr
 
 TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
 
-.PHONY: demo test torch-versions check bench generate evidence clean
+.PHONY: demo test torch-versions check bench generate docs screens evidence clean
 
 demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
@@ -37,6 +37,12 @@ bench: $(INSTALLED)  ## time both halves, and what observing costs
 generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
 	$(BIN)/python tools/generate.py
 
+docs: $(INSTALLED)  ## the site, into build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+screens: $(INSTALLED)  ## run the commands in README and docs, and write what they print into them
+	$(BIN)/python tools/screens.py
+
 evidence: $(INSTALLED)  ## compile the rules' examples and the probes with each version of torch; what is known is not asked
 	for version in $(TORCHES); do \
 		python=$$(PYTHON=$(PYTHON) tools/torch-env $$version) || exit; \
@@ -46,7 +52,7 @@ evidence: $(INSTALLED)  ## compile the rules' examples and the probes with each 
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[jit,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[jit,dev,docs]'
 	touch $@
 
 clean:
