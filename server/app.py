@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -330,4 +331,7 @@ def serve() -> None:
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     # No folder that may be deleted: the linter can't work where there is no working directory.
     os.chdir(Path.cwd().anchor)
-    server().start_io()
+    # What prints by mistake must not get between the messages.
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    server().start_io(stdout=out)

@@ -44,15 +44,14 @@ class Checked:
             outline={name: moved for name, each in (self.outline or {}).items() if (moved := _definition(each, shift))},
         )
 
-    def after(self, good: Checked | None) -> Checked:
-        """Where this text does not parse: with what was found elsewhere in it when it last did."""
-        if not self.broken or good is None:
+    def after(self, before: Checked | None) -> Checked:
+        """Where this text does not parse: with what was known of the rest of it."""
+        if not self.broken or before is None:
             return self
-        kept = good.at(self.lines)
-        problem = self.findings[0].span.line
-        findings = [finding for finding in kept.findings if not finding.span.line <= problem <= finding.span.end_line]
-        found = sorted((*self.findings, *findings), key=lambda finding: finding.sort_key)
-        return replace(self, findings=tuple(found), entries=kept.entries, outline=kept.outline)
+        kept = before.at(self.lines)
+        findings = (*self.findings, *(finding for finding in kept.findings if finding.code != SYNTAX))
+        findings = tuple(sorted(findings, key=lambda finding: finding.sort_key))
+        return replace(self, findings=findings, entries=kept.entries, outline=kept.outline)
 
 
 @dataclass(frozen=True, slots=True)

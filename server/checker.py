@@ -32,7 +32,6 @@ class Checker:
         self._next: dict[str, asyncio.Task[Checked]] = {}
         """Checks that have not begun."""
         self._last: dict[str, Checked] = {}
-        self._good: dict[str, Checked] = {}
         self._free = asyncio.Lock()
 
     def changed(self, path: str) -> None:
@@ -42,7 +41,6 @@ class Checker:
     def forget(self, path: str) -> None:
         """The file is closed."""
         self._last.pop(path, None)
-        self._good.pop(path, None)
 
     def last(self, path: str) -> Checked | None:
         """What the newest finished check said, moved to the text of now."""
@@ -70,11 +68,8 @@ class Checker:
         finally:
             if self._next.get(path) is asyncio.current_task():
                 del self._next[path]
-        checked = checked.after(self._good.get(path))
-        self._last[path] = checked
-        if not checked.broken:
-            self._good[path] = checked
-        return checked
+        self._last[path] = checked.after(self._last.get(path))
+        return self._last[path]
 
     async def _in_thread(self, work: Callable[[Workspace], T]) -> T:
         news = {path: self._documents.content(path) for path in self._changed}

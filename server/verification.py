@@ -55,7 +55,7 @@ async def verify(path: str, qualname: str, config: Config, settings: Settings) -
 
 
 def target_for(path: str, qualname: str, named: Iterable[ConfiguredTarget], root: Path) -> str:
-    """The name of a target in the project's settings, which has inputs, for the function or the module it belongs to."""
+    """The name of a target in the settings, which has inputs, for the function or the module it belongs to."""
     own = {qualname, qualname.removesuffix(".forward")}
     for each in named:
         file, _, name = each.target.partition("::")
