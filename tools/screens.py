@@ -28,6 +28,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 OPENS = re.compile(r"(?P<indent> *)```(?P<language>[\w-]*)(?: title=\"(?P<title>[^\"]*)\")?$")
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 LEFT_OUT = "…"
+DEMO = "$ make demo"
 VARYING = re.compile(
     r"(?P<seconds>\d+\.\d+(?= s\b))|(?P<error>(?<=at most )\d\.\de[+-]\d\d)|(?P<process>(?<=pid )\d+)"
     r"|(?P<elapsed>(?<=in )\d+\.\d+(?=s\b))"
@@ -204,11 +205,29 @@ def update(page: Path, check: bool) -> int:
     return 0
 
 
+def with_demo(text: str, output: str) -> str:
+    """README with an excerpt of what `make demo` prints."""
+    lines = text.splitlines()
+    for fence in fences(lines):
+        block = content(fence, lines)
+        if fence.language == "console" and block[0] == DEMO:
+            lines[fence.start + 1 : fence.end] = shown(tuple(block[1:]), output)
+            return "\n".join([*lines, ""])
+    raise ValueError(f"no block begins with {DEMO}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, show what differs and exit with 1")
     parser.add_argument("pages", nargs="*", type=Path, help="default: README.md and docs/*.md")
+    parser.add_argument(
+        "--demo", action="store_true", help="write README's excerpt of the demo too, which takes minutes"
+    )
     options = parser.parse_args()
+    if options.demo:
+        readme = PAGES[0]
+        _, output = shell("python examples/demo.py", ROOT)
+        readme.write_text(with_demo(readme.read_text(encoding="utf-8"), output), encoding="utf-8")
     pages = [page.resolve() for page in options.pages] or PAGES
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return max(pool.map(partial(update, check=options.check), pages))
