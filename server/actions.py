@@ -61,13 +61,13 @@ def fix_all_in(workspace: Workspace, path: str, content: bytes) -> bytes:
     def check(contents: Mapping[str, bytes]) -> CheckReport:
         for changed, source in contents.items():
             workspace.update(changed, source)
-        return workspace.report(path)
+        return workspace.report(path, fixes=True)
 
     def allowed(finding: Finding) -> tuple[Fix, ...]:
         return tuple(fix for fix in _safe(finding) if all(edit.path == path for edit in fix.edits))
 
     try:
-        outcome = fix_all(workspace.report(path), check, allowed, lambda _: content)
+        outcome = fix_all(workspace.report(path, fixes=True), check, allowed, lambda _: content)
     finally:
         workspace.update(path, content)
     return next((after for changed, _, after in outcome.changed if changed == path), content)

@@ -96,10 +96,11 @@ class Server(LanguageServer):
         document = self.client_capabilities.text_document
         return document is not None and document.diagnostic is not None
 
-    async def check(self, path: str) -> Checked:
+    async def check(self, path: str, fixes: bool = False) -> Checked:
         """What is found in the file, nothing where that can't be told; the user hears of wrong settings, once."""
+        checker = self.state.checker
         try:
-            checked = await self.state.checker.check(path)
+            checked = await (checker.with_fixes(path) if fixes else checker.check(path))
         except click.ClickException as error:
             self.complain(error.format_message())
         except Exception:
@@ -121,9 +122,11 @@ class Server(LanguageServer):
         self.send(await self.check(path))
 
     def send(self, checked: Checked) -> None:
+        """They are about the text of now, unless it has changed since the check began: then about what is left of it."""
+        current = self.state.checker.knows(checked.path)
         for uri, found in diagnostics(self.state, checked).items():
             document = self.state.documents.get(uri)
-            version = None if document is None else document.version
+            version = document.version if document is not None and current else None
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
     def configure(self, given: Any) -> None:
@@ -265,9 +268,12 @@ def server() -> Server:
 
     @ls.feature(types.TEXT_DOCUMENT_CODE_ACTION, ACTIONS)
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
-        if (found := await _known(params.text_document.uri)) is None:
+        uri = params.text_document.uri
+        path = ls.path(uri)
+        if path is None or ls.state.documents.get(uri) is None:
             return []
-        return list(actions.actions(ls.state, *found, params))
+        checked = await ls.check(path, fixes=True)
+        return list(actions.actions(ls.state, checked, ls.state.documents.cell(path, uri), params))
 
     @ls.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(params: types.CodeAction) -> types.CodeAction:

@@ -31,6 +31,8 @@ class Checked:
     """The text does not parse."""
     config: Config | None = None
     """The settings of its project."""
+    fixes: bool = False
+    """Whether the findings have theirs: those take longer than the rest, and are seldom looked at."""
 
     def at(self, lines: Sequence[str]) -> Checked:
         """Moved to where its lines stand in another text; what is about lines that differ is left out."""

@@ -29,7 +29,7 @@ class Checker:
         # A daemon: the server ends when it is told to, whatever is being checked.
         Thread(target=self._serve, name="check", daemon=True).start()
         self._changed: set[str] = set()
-        self._next: dict[str, asyncio.Task[Checked]] = {}
+        self._next: dict[tuple[str, bool], asyncio.Task[Checked]] = {}
         """Checks that have not begun."""
         self._last: dict[str, Checked] = {}
         self._free = asyncio.Lock()
@@ -37,6 +37,10 @@ class Checker:
     def changed(self, path: str) -> None:
         """The file is no longer what the linter was told."""
         self._changed.add(path)
+
+    def knows(self, path: str) -> bool:
+        """Whether the linter was told what the file is now."""
+        return path not in self._changed
 
     def forget(self, path: str) -> None:
         """The file is closed."""
@@ -47,27 +51,31 @@ class Checker:
         checked = self._last.get(path)
         return None if checked is None else checked.at(self._lines(path))
 
-    async def check(self, path: str) -> Checked:
+    async def with_fixes(self, path: str) -> Checked:
+        """What is found in the text of now, and how to mend it."""
+        checked = self._last.get(path)
+        if checked is not None and checked.fixes and self.knows(path):
+            return checked
+        return await self.check(path, fixes=True)
+
+    async def check(self, path: str, fixes: bool = False) -> Checked:
         """What a check that sees the text of now says. Raises click.UsageError for settings that are wrong."""
-        if path not in self._next:
-            self._next[path] = asyncio.create_task(self._checked(path))
+        key = (path, fixes)
+        if key not in self._next:
+            self._next[key] = asyncio.create_task(self._checked(path, fixes))
         # Who gives up waiting does not take the answer from the others.
-        return await asyncio.shield(self._next[path])
+        return await asyncio.shield(self._next[key])
 
     async def alone(self, work: Callable[[Workspace], T]) -> T:
         """Have the linter do something else between checks."""
         async with self._free:
             return await self._in_thread(work)
 
-    async def _checked(self, path: str) -> Checked:
-        try:
-            async with self._free:
-                del self._next[path]
-                text = self._text(path)
-                checked = await self._in_thread(lambda workspace: _check(workspace, path, text))
-        finally:
-            if self._next.get(path) is asyncio.current_task():
-                del self._next[path]
+    async def _checked(self, path: str, fixes: bool) -> Checked:
+        async with self._free:
+            del self._next[path, fixes]
+            text = self._text(path)
+            checked = await self._in_thread(lambda workspace: _check(workspace, path, text, fixes))
         self._last[path] = checked.after(self._last.get(path))
         return self._last[path]
 
@@ -112,9 +120,9 @@ class Checker:
         return [] if text is None else text.lines
 
 
-def _check(workspace: Workspace, path: str, text: Text | None) -> Checked:
+def _check(workspace: Workspace, path: str, text: Text | None, fixes: bool) -> Checked:
     config = workspace.config(path)
-    report = workspace.report(path)
+    report = workspace.report(path, fixes)
     findings = tuple(finding for finding in report.findings if finding.span.path == path)
     broken = text is not None and any(finding.code == SYNTAX for finding in findings)
     return Checked(
@@ -125,4 +133,5 @@ def _check(workspace: Workspace, path: str, text: Text | None) -> Checked:
         None if text is None else outline(text.source),
         broken,
         config,
+        fixes,
     )

@@ -22,24 +22,22 @@ from fullgraph.rules import load as load_rules
 
 
 class Session:
-    """One project, checked file by file."""
+    """One project, checked file by file. Of the request the settings count."""
 
-    def __init__(self, config: Config, torch: str) -> None:
-        self._config = config
-        self._torch = torch
-        self._contents: dict[str, bytes] = {}
+    def __init__(self, request: CheckRequest) -> None:
+        self._request = request
+        self._contents = dict(request.contents)
 
-    def update(self, path: str, text: bytes | None) -> None:
-        """A file is taken to hold this; with None, what is on disk."""
-        if text is None:
+    def update(self, path: str, source: bytes | None) -> None:
+        """The file (absolute) holds this now; with None, what the disk has."""
+        if source is None:
             self._contents.pop(path, None)
         else:
-            self._contents[path] = text
+            self._contents[path] = source
 
-    def report(self, path: str) -> CheckReport:
-        files = (Path(path),)
-        contents = dict(self._contents)
-        return check(CheckRequest(files, self._config, self._torch, judge_comments=True, jobs=1, contents=contents))
+    def report(self, path: str, fixes: bool = False) -> CheckReport:
+        """What a check of this file says, with its fixes or, where that is quicker, without."""
+        return check(replace(self._request, files=(Path(path),), contents=dict(self._contents)))
 
 
 class Workspace:
@@ -68,14 +66,14 @@ class Workspace:
     def config(self, path: str) -> Config:
         return self._session(path)[0]
 
-    def report(self, path: str) -> CheckReport:
+    def report(self, path: str, fixes: bool) -> CheckReport:
         """What is found in one file; nothing where its project is gone."""
         root = self.root(path)
         if not root.is_dir():
             self._sessions.pop(root, None)
             return CheckReport("", (), ())
         with contextlib.chdir(root):
-            return _absolute(self._session(path)[1].report(path))
+            return _absolute(self._session(path)[1].report(path, fixes))
 
     def root(self, path: str) -> Path:
         """The folder of the nearest config file, else the workspace's folder, else the file's own."""
@@ -90,11 +88,10 @@ class Workspace:
         root = self.root(path)
         if root not in self._sessions:
             config = replace(load((root,), frozenset(load_rules())), root=root)
-            session = Session(config, resolve(config.target_torch, root).torch)
-            for file, text in self._contents.items():
-                if self.root(file) == root:
-                    session.update(file, text)
-            self._sessions[root] = config, session
+            torch = resolve(config.target_torch, root).torch
+            held = {file: text for file, text in self._contents.items() if self.root(file) == root}
+            request = CheckRequest((), config, torch, judge_comments=True, jobs=1, contents=held)
+            self._sessions[root] = config, Session(request)
         return self._sessions[root]
 
 

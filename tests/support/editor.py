@@ -29,21 +29,36 @@ PULLING = types.ClientCapabilities(
 """Of one that asks for them."""
 
 
+class _Client(LanguageClient):
+    """Counts errors in answers to what was sent behind its back."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(name, version)
+        self.refused: list[Any] = []
+        handle = self.protocol.handle_message
+
+        def handled(message: Any) -> None:
+            if getattr(message, "error", None) is not None:
+                self.refused.append(message.error)
+            handle(message)
+
+        self.protocol.handle_message = handled
+
+
 class Editor:
     """What the user does, each step done when it returns; the loop of the client runs in a thread."""
 
     def __init__(self, *folders: Path, capabilities: types.ClientCapabilities = PUSHED, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
         Thread(target=self._loop.run_forever, daemon=True).start()
-        self.client = LanguageClient("test", "1")
+        self.client = _Client("test", "1")
         self.pushed: dict[str, types.PublishDiagnosticsParams] = {}
         self.messages: list[str] = []
         self.documents: list[str] = []
         """Those that the server wants shown."""
         self.progress: list[Any] = []
         self.registered: list[str] = []
-        self.refused = 0
-        """Malformed answers."""
+        self.refused = self.client.refused
         self._listen()
         self._folders = folders
         self._await(self.client.start_io(*COMMAND))
@@ -100,7 +115,7 @@ class Editor:
         end = time.monotonic() + PATIENCE_S
         while not (result := ready()):
             assert time.monotonic() < end, "waited in vain"
-            time.sleep(0.005)
+            time.sleep(0.001)
         return result
 
     def send(self, data: bytes) -> None:
@@ -153,13 +168,13 @@ class Editor:
         params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri), previous_result_id=previous)
         return self.ask(lambda client: client.text_document_diagnostic_async(params))
 
-    def actions(self, uri: str, line: int, *only: str) -> list[types.CodeAction]:
-        """Those for one line, from 1."""
+    def actions(self, uri: str, line: int, *only: str) -> list[Any]:
+        """Those for one line, from 1; lsprotocol takes an action that has a command for a command."""
         where = types.Range(types.Position(line - 1, 0), types.Position(line - 1, 200))
         context = types.CodeActionContext([], only=[*only] or None)
         params = types.CodeActionParams(types.TextDocumentIdentifier(uri), where, context)
         found = self.ask(lambda client: client.text_document_code_action_async(params))
-        return [each for each in found or () if isinstance(each, types.CodeAction)]
+        return list(found or ())
 
     def execute(self, command: str, *arguments: Any) -> Any:
         params = types.ExecuteCommandParams(command, list(arguments))
