@@ -122,7 +122,7 @@ class Server(LanguageServer):
         self.send(await self.check(path))
 
     def send(self, checked: Checked) -> None:
-        """They are about the text of now, unless it has changed since the check began: then about what is left of it."""
+        """They are about the text of now, unless it has changed since the check began: then about what is left."""
         current = self.state.checker.knows(checked.path)
         for uri, found in diagnostics(self.state, checked).items():
             document = self.state.documents.get(uri)

@@ -51,8 +51,9 @@ class Checked:
         if not self.broken or before is None:
             return self
         kept = before.at(self.lines)
-        findings = (*self.findings, *(finding for finding in kept.findings if finding.code != SYNTAX))
-        findings = tuple(sorted(findings, key=lambda finding: finding.sort_key))
+        rest = {finding.sort_key: finding for finding in kept.findings if finding.code != SYNTAX}
+        found = rest | {finding.sort_key: finding for finding in self.findings}
+        findings = tuple(found[key] for key in sorted(found))
         return replace(self, findings=findings, entries=kept.entries, outline=kept.outline)
 
 

@@ -244,7 +244,7 @@ def test_ten_thousand_edits_end_in_the_right_text(editor: Editor, project: Path)
     for first in range(0, len(edits), 20):
         editor.change(uri, *edits[first : first + 20])
     assert editor.codes(uri) == [("FG201", 6)]
-    editor.change(uri, ((0, 2), (0, 2), "😀"), ((0, 4), (1, 0), ""))
+    editor.change(uri, ((0, 2), (0, 2), "😀"), ((0, 4), (1, 0), "\n"), ((0, 0), (1, 0), ""))
     assert editor.codes(uri) == [("FG201", 5)]
 
 
