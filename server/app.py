@@ -151,8 +151,8 @@ class Server(LanguageServer):
         if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
 
-    async def verify(self, path: str, qualname: str) -> Target:
-        """Raises VerificationError, and CancelledError where the user stops it."""
+    async def verify(self, path: str, qualname: str) -> Target | None:
+        """None where the user stops it. Raises VerificationError."""
         settings, checker = self.state.settings, self.state.checker
         if not settings.trusted:
             raise verification.VerificationError(
@@ -169,12 +169,15 @@ class Server(LanguageServer):
         self.running[path, qualname] = task
         token = await self.begin(f"Verifying {qualname}", task)
         try:
-            target = await task
+            await asyncio.wait({task})
         finally:
             task.cancel()
             del self.running[path, qualname]
             if token is not None:
                 self.work_done_progress.end(token, types.WorkDoneProgressEnd())
+        if task.cancelled():
+            return None
+        target = task.result()
         self.state.verdicts.learn(path, qualname, target, config.root, self.state.documents.text)
         self.refresh()
         return target
@@ -323,6 +326,8 @@ def server() -> Server:
             target = await ls.verify(path, qualname)
         except verification.VerificationError as error:
             ls.tell(str(error))
+            return None
+        if target is None:
             return None
         if target.status != "ok":
             ls.tell(f"{qualname}: {target.summary}" + (f": {target.detail}" if target.detail else ""))

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -102,6 +103,10 @@ class Editor:
 
     def ask(self, request: Callable[[LanguageClient], Coroutine[Any, Any, T]]) -> T:
         return self._await(request(self.client))
+
+    def begin(self, request: Callable[[LanguageClient], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Ask and go on."""
+        return asyncio.run_coroutine_threadsafe(request(self.client), self._loop)
 
     def tell(self, notify: Callable[[LanguageClient], None]) -> None:
         async def told() -> None:
