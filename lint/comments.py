@@ -49,7 +49,7 @@ class Comments:
         for path in paths:
             if path in self._project.problems or not config.enables(UNUSED, display(path)):
                 continue
-            source = self._project.source(path)
+            source = self._project.source(path).settled()
             for cell in dict.fromkeys(cell.number for cell in source.cells) or (None,):
                 part = (path, cell)
                 for comment in self._of(part).comments:
@@ -85,9 +85,11 @@ class Comments:
 
     def _function(self, path: str, line: int) -> str:
         module = self._project.load(path)
-        symbols = () if module is None else module.symbols()
-        around = (each.qualname for each in symbols if each.extent[0] <= line <= each.extent[1])
-        return next(around, "<module>")
+        for symbol in () if module is None else module.symbols():
+            first, _, last, _ = symbol.module.settle((symbol.extent[0], 0, symbol.extent[1], 0))
+            if first <= line <= last:
+                return symbol.qualname
+        return "<module>"
 
 
 def _part(span: Span) -> Part:

@@ -143,7 +143,7 @@ class _Reader:
         """The variable, or the object's attribute, that a path starts from."""
         while node[0] in ("attr", "sub"):
             if node[2][0] == "name" and node[0] == "attr" and node[2][2] == self._receiver:
-                return "." + node[3]
+                return f".{node[3]}"
             node = node[2]
         return str(node[2]) if node[0] == "name" and node[2] != self._receiver else None
 

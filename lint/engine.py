@@ -58,16 +58,23 @@ Advance = Callable[[int, int], None]
 
 def check(request: CheckRequest, advance: Advance = lambda done, total: None) -> CheckReport:
     """Check the request's files. Raises click.UsageError for an entry that does not exist."""
+    with uncollected():
+        return Run(request, advance).report()
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector: hundreds of thousands of small tuples are made, and nearly all of them kept."""
     collecting = gc.isenabled()
-    gc.disable()  # hundreds of thousands of small tuples, nearly all of them kept
+    gc.disable()
     try:
-        return _Run(request, advance).report()
+        yield
     finally:
         if collecting:
             gc.enable()
 
 
-class _Run:
+class Run:
     """The state of one check."""
 
     def __init__(self, request: CheckRequest, advance: Advance) -> None:
@@ -104,6 +111,10 @@ class _Run:
         if self._fresh and self._folder is not None:
             prune(self._folder)
         self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
+        return self._judged(report, considered)
+
+    def _judged(self, report: CheckReport, considered: list[str]) -> CheckReport:
+        """The report with all remarks, and without a judgement of comments where not all was seen that they hide."""
         if any(finding.code == UNUSED for finding in report.findings) and not self._saw_all(considered):
             findings = tuple(finding for finding in report.findings if finding.code != UNUSED)
             report = msgspec.structs.replace(report, findings=findings)

@@ -15,7 +15,7 @@ WRITE = re.compile(rb"environ\s*\[|environ\s*\.\s*(setdefault|update)|putenv")
 
 def sets_variables(source: bytes) -> bool:
     """Whether it is worth looking: nearly no file does."""
-    return WRITE.search(source) is not None
+    return (b"environ" in source or b"putenv" in source) and WRITE.search(source) is not None
 
 
 def variables_set(module: Module) -> Iterator[str]:

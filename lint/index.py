@@ -97,6 +97,10 @@ class Index:
             self._after.files[path] = self._look(path)
         return self._after.files[path]
 
+    def forget(self, path: str) -> None:
+        """The file has changed."""
+        self._after.files.pop(path, None)
+
     def _look(self, path: str) -> FileRecord:
         if path in self._contents:
             return self._describe(path, self._contents[path], 0)

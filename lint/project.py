@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from . import notebook as notebooks
 from .cache import SummaryCache
 from .libraries import may_be_entered, site_packages
 from .notebook import SUFFIX, Notebook
+from .open_module import OpenModule, is_utf8
 from .source import SourceFile
-from .summary import Summary, SyntaxProblem, check_syntax, summarise
+from .summary import Summary, SyntaxProblem, check_syntax, summarise, syntax_problem
 from .symbols import Module
 
 NEVER_FIRST_PARTY = frozenset({"torch", "numpy"})
@@ -30,11 +31,14 @@ class Project:
         cache: SummaryCache | None,
         first_party: tuple[str, ...] = (),
         contents: Mapping[str, bytes] | None = None,
+        bit: Callable[[], int] | None = None,
     ) -> None:
+        """With `bit`, which gives one that nothing has, the files in `contents` are being edited."""
         self._root = str(root)
         self._cache = cache
         self._first_party = first_party
-        self._contents = contents or {}
+        self._contents = contents if contents is not None else {}
+        self._bit = bit
         self._libraries = site_packages(root)
         self._by_path: dict[str, Module | None] = {}
         self._sources: dict[str, SourceFile] = {}
@@ -86,6 +90,27 @@ class Project:
         self._by_path.clear()
         self.held = 0
 
+    def edited(self, path: str) -> int | None:
+        """Take over what `contents` or the disk have for a file by now: the mask of what has changed, None where all
+        that was found out has to be forgotten.
+        """
+        if path not in self._by_path:
+            return 0
+        module = self._by_path.pop(path)
+        self._sources.pop(path, None)
+        self.problems.pop(path, None)
+        if module is None:
+            return 0 if self.load(path) is None else None
+        if not isinstance(module, OpenModule) or path not in self._contents:
+            return module.everything
+        try:
+            mask = module.edited(self._contents[path])
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self.problems[path] = syntax_problem(error)
+            mask = 0
+        self._by_path[path] = module
+        return mask
+
     def source(self, path: str) -> SourceFile:
         """The text of `path` (absolute), whether it is a module or not.
 
@@ -115,7 +140,12 @@ class Project:
             case Summary():
                 name, package, base = self.name_of(path)
                 self.held += len(notebook.source)
-                return Module(path, notebook.source, name, package, base, summary.body, cells=notebook.cells)
+                made_of = (path, notebook.source, name, package, base, summary.body)
+                if self._bit is not None and path in self._contents and not notebook.cells and is_utf8(notebook.source):
+                    return OpenModule(*made_of, bit=self._bit)
+                changes = self._bit is not None and (path in self._contents or self.is_first_party(path))
+                mask = self._bit() if self._bit is not None and changes else 0
+                return Module(*made_of, cells=notebook.cells, mask=mask, rebinding=mask)
 
     def find(self, dotted: str, importer: Module) -> Module | None:
         """The module that `import dotted` means in `importer`: a first-party one, or an installed library's."""

@@ -101,7 +101,7 @@ class Reporter:
         module = self._project.load(path) if fix is not None else None
         if fix is None or module is None or module.cells:
             return finding
-        return replace(finding, fixes=suggest(fix, module, span, display(path)))
+        return replace(finding, fixes=suggest(fix, module.settled(), module.settle(span), display(path)))
 
     def _place(self, emission: Emission) -> _Place | None:
         if self._reports(emission.path):

@@ -4,7 +4,7 @@ assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -132,11 +132,14 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
 
 def switches(analysis: Analysis, module: Module) -> tuple[frozenset[str], frozenset[str]]:
     """The module's config flags and the functions it lets Dynamo reorder."""
+
+    def told(found: Callable[[Analysis, Module], Iterator[str]]) -> frozenset[str]:
+        analysis.tracker.rests |= module.everything
+        return frozenset(found(analysis, module) if b"_dynamo" in module.source else ())
+
     key = f"switches of {module.path}"
-    if key not in analysis.notes:
-        analysis.notes[key] = frozenset(config_flags(analysis, module))
-        analysis.notes[f"{key} for logging"] = frozenset(reorderable_functions(analysis, module))
-    return analysis.notes[key], analysis.notes[f"{key} for logging"]
+    flags = analysis.tracker.once(analysis.notes, key, lambda: told(config_flags))
+    return flags, analysis.tracker.once(analysis.notes, f"{key} for logging", lambda: told(reorderable_functions))
 
 
 def config_flags(analysis: Analysis, module: Module) -> Iterator[str]:

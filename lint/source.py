@@ -6,7 +6,7 @@ import ast
 import os
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,14 @@ class SourceFile:
         cell = self.cells[at - 1]
         return cell.number, line - cell.first + 1
 
+    def settled(self) -> SourceFile:
+        """The file with its lines numbered as they stand; while it is edited that may be otherwise."""
+        return self
+
+    def settle(self, span: Span) -> Span:
+        """The span in the file `settled`."""
+        return span
+
     def text_of(self, cell: int | None) -> str:
         """One cell's text, the whole where there are no cells."""
         if cell is None:
@@ -84,4 +92,9 @@ class SourceFile:
 
 def display(path: str) -> str:
     """Relative to the working directory, with `/`."""
-    return Path(os.path.relpath(path)).as_posix()
+    return _relative(path, str(Path.cwd()))
+
+
+@lru_cache(maxsize=4096)
+def _relative(path: str, folder: str) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()

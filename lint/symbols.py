@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from .ir import Block, Node, Span
@@ -26,6 +26,8 @@ class FunctionSymbol:
     qualname: str
     node: Node
     owner: ClassSymbol | None = None
+    mask: int = 0
+    """The bit that stands for the code that it is part of, where that is being edited."""
 
     @property
     def name(self) -> str:
@@ -73,6 +75,7 @@ class ClassSymbol:
     node: Node
     scope: object = None
     """The frame it was defined in, where it is local to a function."""
+    mask: int = 0
 
     @property
     def name(self) -> str:
@@ -89,7 +92,7 @@ class ClassSymbol:
     @cached_property
     def methods(self) -> dict[str, FunctionSymbol]:
         return {
-            node[2]: FunctionSymbol(self.module, f"{self.qualname}.{node[2]}", node, self)
+            node[2]: FunctionSymbol(self.module, f"{self.qualname}.{node[2]}", node, self, self.mask)
             for node in all_statements(self.node[6])
             if node[0] == "def" and not _redefines_property(node)
         }
@@ -97,7 +100,7 @@ class ClassSymbol:
     @cached_property
     def classes(self) -> dict[str, ClassSymbol]:
         return {
-            node[2]: ClassSymbol(self.module, f"{self.qualname}.{node[2]}", node)
+            node[2]: ClassSymbol(self.module, f"{self.qualname}.{node[2]}", node, None, self.mask)
             for node in self.node[6]
             if node[0] == "class"
         }
@@ -136,6 +139,10 @@ class Module(SourceFile):
     base: str
     """The folder that its top-level package lies in."""
     body: Block
+    mask: int = field(default=0, kw_only=True)
+    """The bit that stands for it where it may be edited."""
+    rebinding: int = field(default=0, kw_only=True)
+    """The bit that stands for which names its code binds anew."""
 
     @cached_property
     def bindings(self) -> dict[str, tuple[Node, ...]]:
@@ -149,29 +156,54 @@ class Module(SourceFile):
     @cached_property
     def functions(self) -> dict[str, FunctionSymbol]:
         """Top-level functions, the last definition of a name."""
-        return {node[2]: FunctionSymbol(self, node[2], node) for node in all_statements(self.body) if node[0] == "def"}
+        nodes = (node for node in all_statements(self.body) if node[0] == "def")
+        return {node[2]: FunctionSymbol(self, node[2], node, None, self.mask) for node in nodes}
 
     @cached_property
     def classes(self) -> dict[str, ClassSymbol]:
-        return {node[2]: ClassSymbol(self, node[2], node) for node in all_statements(self.body) if node[0] == "class"}
+        nodes = (node for node in all_statements(self.body) if node[0] == "class")
+        return {node[2]: ClassSymbol(self, node[2], node, None, self.mask) for node in nodes}
 
     @cached_property
     def rebound(self) -> frozenset[str]:
         """Names that get new values while the program runs: counted up, looped over, or assigned as `global`."""
-        return frozenset(_rebound(self))
+        return frozenset(rebound(self.body, self.symbols()))
 
     def symbol(self, qualname: str) -> FunctionSymbol | None:
         """A top-level function or a method by its name."""
-        return next((symbol for symbol in self.symbols() if symbol.qualname == qualname), None)
+        *outer, name = qualname.split(".")
+        if not outer:
+            return self.functions.get(name)
+        cls = self.classes.get(outer[0])
+        for inner in outer[1:]:
+            cls = None if cls is None else cls.classes.get(inner)
+        return None if cls is None else cls.methods.get(name)
 
     def symbols(self) -> Iterator[FunctionSymbol]:
         """Every top-level function and every method, in source order."""
-        yield from self.functions.values()
-        stack = list(self.classes.values())
-        while stack:
-            cls = stack.pop(0)
-            yield from cls.methods.values()
-            stack.extend(cls.classes.values())
+        return symbols(self.functions, self.classes)
+
+    def settled(self) -> Module:
+        return self
+
+    def mask_of(self, name: str) -> int:
+        """The bits of all that decides what the name is bound to."""
+        return self.mask
+
+    @property
+    def everything(self) -> int:
+        """The bits of all that it consists of."""
+        return self.mask | self.rebinding
+
+
+def symbols(functions: dict[str, FunctionSymbol], classes: dict[str, ClassSymbol]) -> Iterator[FunctionSymbol]:
+    """These functions, and the methods of these classes and of those in them."""
+    yield from functions.values()
+    stack = list(classes.values())
+    while stack:
+        cls = stack.pop(0)
+        yield from cls.methods.values()
+        stack.extend(cls.classes.values())
 
 
 def _redefines_property(node: Node) -> bool:
@@ -252,8 +284,9 @@ def bound_names(node: Node) -> Iterator[str]:
                     yield from target_names(target)
 
 
-def _rebound(module: Module) -> Iterator[str]:
-    for node in all_statements(module.body):
+def rebound(body: Block, functions: Iterable[FunctionSymbol]) -> Iterator[str]:
+    """Names that statements of a module bind again, or functions assign as `global`."""
+    for node in all_statements(body):
         if node[0] == "augassign" and node[3][0] == "name":
             yield node[3][2]
         if node[0] in ("for", "while"):
@@ -261,7 +294,7 @@ def _rebound(module: Module) -> Iterator[str]:
                 yield from bound_names(node)
             for inner in all_statements(node[4] if node[0] == "for" else node[3]):
                 yield from bound_names(inner)
-    for symbol in module.symbols():
+    for symbol in functions:
         yield from _globals_assigned(symbol)
 
 

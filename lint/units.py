@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from . import entries, roots, torch_api
 from .config import AssumeCompiled, Config, EntryPoint, Mode
@@ -27,12 +27,22 @@ FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 class Units:
     """Does tasks, with what all of them share."""
 
-    def __init__(self, project: Project, config: Config, ruleset: RuleSet, environment: frozenset[str]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        config: Config,
+        ruleset: RuleSet,
+        environment: frozenset[str],
+        lasting: bool = False,
+    ) -> None:
+        """What is found is kept for good with `lasting`, for files that are being edited."""
         self._api = torch_api.load()
         self._book = RuleBook(ruleset, self._api)
         self._project = project
         self._environment = environment
         self._fullgraph = FULLGRAPH[config.mode]
+        self._lasting = lasting
+        self._packed: Callable[[Iterable[Emission]], bytes | tuple[Emission, ...]] = tuple if lasting else packed
         self._analysis = self._new_analysis()
 
     def _new_analysis(self) -> Analysis:
@@ -46,9 +56,23 @@ class Units:
             environment=self._environment,
         )
 
+    def drop(self, mask: int | None) -> None:
+        """Forget what rests on these parts of the project; with None, everything."""
+        if mask is None:
+            self._analysis = self._new_analysis()
+        else:
+            self._analysis.drop(mask)
+
+    def resting(self, task: Task) -> tuple[Result, int]:
+        """What `assumed` gives, and the parts of the project that it rests on."""
+        tracker = self._analysis.tracker
+        tracker.rests = 0
+        result = self.assumed(task)
+        return result, tracker.rests
+
     def assumed(self, task: Task) -> Result:
         """The file's functions are compiled, as far as the task says so."""
-        if self._project.held > ROOM:
+        if self._project.held > ROOM and not self._lasting:
             self._project.forget()
             self._analysis = self._new_analysis()
             gc.collect()
@@ -66,6 +90,7 @@ class Units:
         """
         analysis = self._analysis
         analysis.entries, analysis.followed = {}, {}
+        analysis.driven, analysis.compiled_in_place = set(), {}
         for entry in named:
             roots.named(analysis, entry)
         modules = [module for path in paths if (module := self._project.load(path)) is not None]
@@ -78,7 +103,7 @@ class Units:
                     emissions[module.path] += frame.emissions
                 if analysis.touched > touched:
                     active.add(module.path)
-        alone = {path: Result(packed(items), active=path in active) for path, items in emissions.items()}
+        alone = {path: Result(self._packed(items), active=path in active) for path, items in emissions.items()}
         return alone, self._explored()
 
     def _explored(self) -> Result:
@@ -86,9 +111,25 @@ class Units:
         emissions: dict[Emission, None] = {}
         records = list(self._analysis.entries.values())
         for record in records:
-            emissions.update(dict.fromkeys(entries.explore(self._analysis, record, self._settings_of(record))))
+            emissions.update(dict.fromkeys(self._brought_up(record)))
         emissions.update(dict.fromkeys(entries.recompiling(self._analysis, self._settings_of)))
-        return Result(packed(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
+        return Result(self._packed(emissions), tuple(sorted(set(self._entries(records)), key=entry_order)))
+
+    def _brought_up(self, record: EntryRecord) -> tuple[Emission, ...]:
+        analysis, tracker, settings = self._analysis, self._analysis.tracker, self._settings_of(record)
+        key = (record.compiled, record.module.path, record.span, tuple(record.calls), settings)
+        held = analysis.explored.get(key)
+        if held is not None:
+            tracker.rests |= analysis.explored.rests[key]
+            return held
+        outer, tracker.rests = tracker.rests, 0
+        touched = analysis.touched
+        held = tuple(entries.explore(analysis, record, settings))
+        if tracker.rests and analysis.touched == touched:
+            analysis.explored[key] = held
+            analysis.explored.add(key, tracker.rests)
+        tracker.rests |= outer
+        return held
 
     def _settings_of(self, record: EntryRecord) -> Settings:
         return roots.settings_of(self._analysis, record, self._fullgraph)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from ..symbols import ClassSymbol, FunctionSymbol, Module
 from ..torch_api import TorchApi
 from ..values import Arguments, Compiled, Instance, Value
 from .frame import Frame, Settings
+from .tables import Table, Tracker
 
 if TYPE_CHECKING:
     from .construction import Construction, Plan
@@ -91,33 +92,36 @@ class Analysis:
     """External classes that rules speak of, `datetime.date` say."""
     environment: frozenset[str] = frozenset()
     """Environment variables that the project sets."""
-    memo: dict[object, CallResult] = field(default_factory=dict)
-    attributes: dict[Instance, dict[str, Value]] = field(default_factory=dict)
+    tracker: Tracker = field(default_factory=Tracker)
+    memo: Table[object, CallResult] = field(default_factory=Table)
+    attributes: Table[Instance, dict[str, Value]] = field(default_factory=Table)
     constructions: dict[Instance, Construction] = field(default_factory=dict)
     """Objects whose attributes are worked out when they are read."""
     constructing: list[FunctionSymbol] = field(default_factory=list)
     """The constructors of those for which that is being done."""
-    plans: dict[tuple[FunctionSymbol, ClassSymbol], Plan] = field(default_factory=dict)
-    uses: dict[FunctionSymbol, tuple[Uses, ...]] = field(default_factory=dict)
-    globals: dict[tuple[str, str], Value] = field(default_factory=dict)
+    plans: Table[tuple[FunctionSymbol, ClassSymbol], Plan] = field(default_factory=Table)
+    uses: Table[FunctionSymbol, tuple[Uses, ...]] = field(default_factory=Table)
+    globals: Table[tuple[str, str], Value] = field(default_factory=Table)
     functions_active: list[FunctionSymbol] = field(default_factory=list)
-    decorated: dict[tuple[FunctionSymbol, object], Value] = field(default_factory=dict)
+    decorated: Table[tuple[FunctionSymbol, object], Value] = field(default_factory=Table)
     """Functions as their decorators leave them, by the scope they are defined in."""
-    give_back: dict[FunctionSymbol, bool] = field(default_factory=dict)
+    give_back: Table[FunctionSymbol, bool] = field(default_factory=Table)
     """Whether a decorator gives back the function it gets."""
-    class_values: dict[tuple[ClassSymbol, str], Value] = field(default_factory=dict)
+    class_values: Table[tuple[ClassSymbol, str], Value] = field(default_factory=Table)
     """What class bodies assign to names."""
-    later_stores: dict[tuple[ClassSymbol, str], tuple[tuple[FunctionSymbol, Node, Node], ...]] = field(
-        default_factory=dict
+    later_stores: Table[tuple[ClassSymbol, str], tuple[tuple[FunctionSymbol, Node, Node], ...]] = field(
+        default_factory=Table
     )
     """Assignments to an attribute outside of constructors: method, statement, value."""
-    dataclasses: dict[ClassSymbol, bool] = field(default_factory=dict)
-    mro: dict[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=dict)
+    stored_later: Table[tuple[Instance, str], Value] = field(default_factory=Table)
+    """What an attribute may hold that is assigned outside of constructors too."""
+    dataclasses: Table[ClassSymbol, bool] = field(default_factory=Table)
+    mro: Table[ClassSymbol, tuple[tuple[ClassSymbol, ...], tuple[str, ...]]] = field(default_factory=Table)
     entries: dict[object, EntryRecord] = field(default_factory=dict)
     compiled_in_place: dict[Value, Compiled] = field(default_factory=dict)
     """What `module.compile()` was called on."""
-    tensor_parameters: dict[FunctionSymbol, frozenset[str]] = field(default_factory=dict)
-    notes: dict[str, frozenset[str]] = field(default_factory=dict)
+    tensor_parameters: Table[FunctionSymbol, frozenset[str]] = field(default_factory=Table)
+    notes: Table[str, frozenset[str]] = field(default_factory=Table)
     """What checks worked out about the whole project, by a name of theirs."""
     touched: int = 0
     """How often compiled code was made or called so far."""
@@ -125,11 +129,13 @@ class Analysis:
     """Of the calls that were not followed because they would have gone in a circle: where the outermost of the
     functions that they would have met again stands among the active ones.
     """
-    partial: dict[object, CallResult] = field(default_factory=dict)
+    partial: Table[object, CallResult] = field(default_factory=Table)
     """Memoised calls that were cut short by what was active around them."""
     following: Following | None = None
     """The call being followed; None while no single one is."""
     program: Program = field(default_factory=Program)
+    explored: Table[object, tuple[Emission, ...]] = field(default_factory=Table)
+    """What entries brought up, where that rests on files that are being edited."""
     followed: dict[object, list[tuple[EntryRecord, Called]]] = field(default_factory=dict)
     """The calls followed one by one, in order, by the code that they compile: objects of one class share it."""
     peeking: int = 0
@@ -149,8 +155,17 @@ class Analysis:
         if self.following is not None:
             self.following.guards.append(Guard(kind, place, value))
 
-    def remember(self, key: object, value: Value) -> None:
-        self.memo[key] = CallResult(value, ())
+    def drop(self, mask: int) -> None:
+        """Forget all that rests on code that has been edited."""
+        tables: tuple[Table[Any, Any], ...] = (
+            *(self.memo, self.partial, self.attributes, self.plans, self.uses, self.globals, self.decorated),
+            *(self.give_back, self.class_values, self.later_stores, self.stored_later, self.dataclasses, self.mro),
+            *(self.tensor_parameters, self.notes, self.explored),
+        )
+        for table in tables:
+            table.drop(mask)
+        for instance in [instance for instance in self.constructions if instance not in self.attributes]:
+            del self.constructions[instance]
 
     def module_frame(self, module: Module) -> Frame:
         """A frame for evaluating module-level expressions."""

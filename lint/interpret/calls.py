@@ -111,6 +111,7 @@ def _merged(bound: Arguments, arguments: Arguments) -> Arguments:
 def call_function(frame: Frame, span: Span, function: Function, arguments: Arguments) -> Value:
     """Interpret a first-party function for these arguments, once per distinct list of them."""
     analysis, symbol = frame.analysis, function.symbol
+    analysis.tracker.rests |= symbol.mask
     env = bind_arguments(analysis, function, arguments)
     frame.observe(UserCall(span, symbol, arguments, env is not None))
     if env is None:
@@ -133,22 +134,40 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         built = _interpret(frame, function, env, traced)
         frame.absorb(built.emissions, Site(frame.module.path, frame.qualname, span))
         return built.value
-    result = analysis.memo.get(key)
-    if result is None and analysis.partial:
-        result = analysis.partial.get(_here(analysis, key))
-    if result is None:
-        touched, cut_at, analysis.cut_at = analysis.touched, analysis.cut_at, UNCUT
-        result = _interpret(frame, function, env, traced)
-        whole = analysis.cut_at >= len(active)
-        if analysis.touched != touched:
-            pass  # a function that calls compiled code is followed at each of its own calls
-        elif whole:
-            analysis.memo[key] = result
-        else:
-            analysis.partial[_here(analysis, key)] = result
-        analysis.cut_at = cut_at if whole else min(cut_at, analysis.cut_at)
+    result = _recalled(analysis, key) or _worked_out(frame, function, env, traced, key)
     frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
+
+
+def _recalled(analysis: Analysis, key: object) -> CallResult | None:
+    result = analysis.memo.get(key)
+    if result is not None:
+        analysis.tracker.rests |= analysis.memo.rests.get(key, 0)
+    elif analysis.partial:
+        here = _here(analysis, key)
+        result = analysis.partial.get(here)
+        analysis.tracker.rests |= analysis.partial.rests.get(here, 0)
+    return result
+
+
+def _worked_out(frame: Frame, function: Function, env: dict[str, Value], traced: bool, key: object) -> CallResult:
+    analysis = frame.analysis
+    touched, cut_at, analysis.cut_at = analysis.touched, analysis.cut_at, UNCUT
+    outer, analysis.tracker.rests = analysis.tracker.rests, 0
+    result = _interpret(frame, function, env, traced)
+    whole = analysis.cut_at >= len(analysis.functions_active)
+    if analysis.touched != touched:
+        pass  # a function that calls compiled code is followed at each of its own calls
+    elif whole:
+        analysis.memo[key] = result
+        analysis.memo.add(key, analysis.tracker.rests)
+    else:
+        here = _here(analysis, key)
+        analysis.partial[here] = result
+        analysis.partial.add(here, analysis.tracker.rests)
+    analysis.cut_at = cut_at if whole else min(cut_at, analysis.cut_at)
+    analysis.tracker.rests |= outer
+    return result
 
 
 def _built_by(frame: Frame, symbol: FunctionSymbol, env: dict[str, Value]) -> Instance | None:
@@ -166,6 +185,7 @@ def _here(analysis: Analysis, key: object) -> object:
 
 def _callee(frame: Frame, function: Function, env: dict[str, Value], traced: bool) -> Frame:
     symbol = function.symbol
+    frame.analysis.tracker.rests |= symbol.mask
     if not traced:
         frame.analysis.driven.add(symbol)
     return Frame(
@@ -293,8 +313,8 @@ def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> 
     if any(base in ("enum.Enum", "enum.IntEnum", "enum.StrEnum") for base in bases):
         return Host("", "enum")
     if instance in analysis.attributes and not frame.traced:
+        analysis.tracker.rests |= analysis.attributes.rests.get(instance, 0)
         return instance
-    analysis.attributes.setdefault(instance, {})
     construct(frame, instance, span)
     if "torch.Tensor" in bases:
         return Tensor()
@@ -302,11 +322,21 @@ def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> 
 
 
 def construct(frame: Frame, instance: Instance, span: Span | None = None) -> None:
-    """Run `__init__`, which fills the instance's attributes."""
+    """Run `__init__`, which fills the instance's attributes, or get ready to."""
+    analysis = frame.analysis
+    outer, analysis.tracker.rests = analysis.tracker.rests, 0
+    analysis.attributes.setdefault(instance, {})
+    _construct(frame, instance, span)
+    analysis.attributes.add(instance, analysis.tracker.rests)
+    analysis.tracker.rests |= outer
+
+
+def _construct(frame: Frame, instance: Instance, span: Span | None) -> None:
     analysis = frame.analysis
     method = objects.find_method(analysis, instance.symbol, "__init__")
     if method is None:
         return
+    analysis.tracker.rests |= method.mask
     lazy = span is None or (frame.lazy and not frame.traced)
     if not lazy and method in analysis.functions_active:
         return

@@ -106,11 +106,14 @@ def work_out(frame: Frame, instance: Instance, name: str) -> None:
     method = construction.root.method
     if analysis.constructing.count(method) >= MAX_NESTED:
         return
+    outer, analysis.tracker.rests = analysis.tracker.rests, 0
     construction.wanted = _closed(analysis, construction.root, instance.symbol, name)
     construction.known |= construction.wanted
     with _apart(analysis, method):
         _run(construction, construction.root, frame)
     construction.wanted = frozenset()
+    analysis.attributes.add(instance, analysis.tracker.rests)
+    analysis.tracker.rests |= outer
 
 
 @contextmanager
@@ -147,14 +150,14 @@ def _run(construction: Construction, body: Body, caller: Frame | None = None) ->
 
 
 def _plan(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> Plan:
-    key = (method, cls)
-    if key not in analysis.plans:
+    def planned() -> Plan:
         uses = _uses(analysis, method)
-        analysis.plans[key] = Plan(
+        return Plan(
             tuple(_with_callees(analysis, use, method, cls, gives_value) for use in uses),
             tuple(_with_callees(analysis, use, method, cls) for use in uses),
         )
-    return analysis.plans[key]
+
+    return analysis.tracker.once(analysis.plans, (method, cls), planned)
 
 
 def _closed(analysis: Analysis, root: Body, cls: ClassSymbol, name: str) -> frozenset[str]:
@@ -178,9 +181,8 @@ def _whole(analysis: Analysis, method: FunctionSymbol) -> Uses:
 
 
 def _uses(analysis: Analysis, method: FunctionSymbol) -> tuple[Uses, ...]:
-    if method not in analysis.uses:
-        analysis.uses[method] = uses_of(method) if method.parameters else ()
-    return analysis.uses[method]
+    analysis.tracker.rests |= method.mask
+    return analysis.tracker.once(analysis.uses, method, lambda: uses_of(method) if method.parameters else ())
 
 
 def _with_callees(

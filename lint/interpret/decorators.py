@@ -31,17 +31,16 @@ def decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
     if not symbol.decorators:
         return Function(symbol, scope)
     analysis, key = frame.analysis, (symbol, scope)
-    if key in analysis.decorated:
-        return analysis.decorated[key]
     before, cut_at, analysis.cut_at = (analysis.touched, len(frame.emissions)), analysis.cut_at, UNCUT
-    value = _decorated(frame, symbol, scope)
-    if (analysis.touched, len(frame.emissions), analysis.cut_at) == (*before, UNCUT):
-        analysis.decorated[key] = value
+    value = analysis.tracker.once(analysis.decorated, key, lambda: _decorated(frame, symbol, scope))
+    if (analysis.touched, len(frame.emissions), analysis.cut_at) != (*before, UNCUT):
+        del analysis.decorated[key]
     analysis.cut_at = min(cut_at, analysis.cut_at)
     return value
 
 
 def _decorated(frame: Frame, symbol: FunctionSymbol, scope: object) -> Value:
+    frame.analysis.tracker.rests |= symbol.mask
     value: Value = Function(symbol, scope)
     for node in reversed(symbol.decorators):
         decorator = known(expressions.peek(frame, node))
@@ -75,10 +74,12 @@ def _apply(frame: Frame, node: Node, decorator: Value, value: Value) -> Value:
 
 def _gives_back(analysis: Analysis, symbol: FunctionSymbol) -> bool:
     """Whether a decorator only writes down something about the function and gives it back: its body need not be run."""
-    if symbol not in analysis.give_back:
-        analysis.give_back[symbol] = False  # one that calls itself is run
-        analysis.give_back[symbol] = symbol.node[0] == "def" and _returns_first(analysis, symbol, ())
-    return analysis.give_back[symbol]
+
+    def gives() -> bool:
+        analysis.tracker.rests |= symbol.mask
+        return symbol.node[0] == "def" and _returns_first(analysis, symbol, ())
+
+    return analysis.tracker.once(analysis.give_back, symbol, gives, meanwhile=False)  # one that calls itself is run
 
 
 def _returns_first(analysis: Analysis, symbol: FunctionSymbol, around: tuple[Block, ...]) -> bool:

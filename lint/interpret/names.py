@@ -41,7 +41,7 @@ def global_value(frame: Frame, node: Node) -> Value:
             frame.guard(Kind.GLOBAL, node[1], held.value)
         return held
     value = value_of(frame.analysis, frame.module, name)
-    if name in frame.globals or _rebound(frame.module, name):
+    if name in frame.globals or _rebound(frame.analysis, frame.module, name):
         value = _widened(value, name)
         if isinstance(value, Host) and frame.traced and name not in frame.env:
             frame.observe(GlobalRead(node[1], name, value, frame.module))
@@ -56,14 +56,14 @@ def _widened(value: Value, name: str) -> Value:
 
 def value_of(analysis: Analysis, module: Module, name: str) -> Value:
     """What `name` is in `module`: its bindings joined, else a builtin, else unknown."""
-    key = (module.path, name)
-    if key not in analysis.globals:
-        analysis.globals[key] = UNKNOWN  # a cycle of imports or assignments answers 'unknown'
-        analysis.globals[key] = _compute(analysis, module, name)
-    return analysis.globals[key]
+    # a cycle of imports or assignments answers 'unknown'
+    return analysis.tracker.once(
+        analysis.globals, (module.path, name), lambda: _compute(analysis, module, name), meanwhile=UNKNOWN
+    )
 
 
 def _compute(analysis: Analysis, module: Module, name: str) -> Value:
+    analysis.tracker.rests |= module.mask_of(name)
     nodes = module.bindings.get(name, ())
     definitions = [node for node in nodes if node[0] in ("def", "class")]
     if definitions:
@@ -89,6 +89,8 @@ def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
     for node in module.bindings.get("*", ()):
         source = _import_base(module, node)
         found = analysis.project.find_star(source, module, name)
+        if found is not None:
+            analysis.tracker.rests |= found.mask_of(name)
         if found is not None and (name in found.bindings or "*" in found.bindings):
             value = value_of(analysis, found, name)
             if value != UNKNOWN and not (isinstance(value, External) and value.name.startswith("builtins.")):
@@ -160,6 +162,8 @@ def _module(analysis: Analysis, module: Module, dotted: str) -> Value:
 
 
 def _member(analysis: Analysis, module: Module, base: str, found: Module | None, name: str) -> Value:
+    if found is not None:
+        analysis.tracker.rests |= found.mask_of(name)
     if found is not None and name in found.bindings:
         return value_of(analysis, found, name)
     submodule = analysis.project.find(f"{base}.{name}", module)
@@ -171,6 +175,7 @@ def _member(analysis: Analysis, module: Module, base: str, found: Module | None,
     return External(analysis.api.canonical(f"{base}.{name}"))
 
 
-def _rebound(module: Module, name: str) -> bool:
+def _rebound(analysis: Analysis, module: Module, name: str) -> bool:
     """Whether the module's own code gives the name new values while it runs."""
+    analysis.tracker.rests |= module.rebinding
     return name in module.rebound

@@ -65,6 +65,7 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
         case Tensor():
             return tensor_attribute(frame, span, receiver, name)
         case ModuleRef(module=module):
+            frame.analysis.tracker.rests |= module.mask_of(name)
             if name in module.bindings:
                 return names.value_of(frame.analysis, module, name)
             submodule = frame.analysis.project.find(f"{module.name}.{name}", module)
@@ -158,13 +159,14 @@ def symbol_of(receiver: Value, name: str) -> str:
 
 def resolution(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymbol, ...], tuple[str, ...]]:
     """First-party classes in lookup order, and the external bases behind them."""
-    if symbol not in analysis.mro:
-        analysis.mro[symbol] = ((symbol,), ())  # a class that is its own base by mistake ends here
-        analysis.mro[symbol] = _resolve_bases(analysis, symbol)
-    return analysis.mro[symbol]
+    # a class that is its own base by mistake ends here
+    return analysis.tracker.once(
+        analysis.mro, symbol, lambda: _resolve_bases(analysis, symbol), meanwhile=((symbol,), ())
+    )
 
 
 def _resolve_bases(analysis: Analysis, symbol: ClassSymbol) -> tuple[tuple[ClassSymbol, ...], tuple[str, ...]]:
+    analysis.tracker.rests |= symbol.mask
     own: list[ClassSymbol] = [symbol]
     external: list[str] = []
     scope = symbol.scope if isinstance(symbol.scope, Frame) else analysis.module_frame(symbol.module)
@@ -258,9 +260,9 @@ def all_built(frame: Frame, receiver: Instance) -> dict[str, Value]:
 def _attributes(frame: Frame, receiver: Instance, wanted: str) -> dict[str, Value]:
     analysis = frame.analysis
     if receiver not in analysis.attributes:
-        analysis.attributes[receiver] = {}
         calls.construct(frame, receiver)
     construction.work_out(frame, receiver, wanted)
+    analysis.tracker.rests |= analysis.attributes.rests.get(receiver, 0)
     return analysis.attributes[receiver]
 
 
@@ -279,20 +281,18 @@ def _declared(frame: Frame, receiver: Instance, name: str) -> Value | None:
 
 def _class_value(analysis: Analysis, cls: ClassSymbol, name: str) -> Value:
     """What the class body assigns to the name last."""
-    known_value = analysis.class_values.get((cls, name))
-    if known_value is not None:
-        return known_value
     touched = analysis.touched
-    value = expressions.peek(analysis.module_frame(cls.module), cls.attributes[name][-1])
-    if analysis.touched == touched:
-        analysis.class_values[cls, name] = value
+    frame = analysis.module_frame(cls.module)
+    value = analysis.tracker.once(
+        analysis.class_values, (cls, name), lambda: expressions.peek(frame, cls.attributes[name][-1])
+    )
+    if analysis.touched != touched:
+        del analysis.class_values[cls, name]
     return value
 
 
 def _is_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
-    if cls not in analysis.dataclasses:
-        analysis.dataclasses[cls] = _marked_dataclass(analysis, cls)
-    return analysis.dataclasses[cls]
+    return analysis.tracker.once(analysis.dataclasses, cls, lambda: _marked_dataclass(analysis, cls))
 
 
 def _marked_dataclass(analysis: Analysis, cls: ClassSymbol) -> bool:
@@ -318,15 +318,11 @@ def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Val
 
 
 def _later_stores(analysis: Analysis, symbol: ClassSymbol, name: str) -> tuple[tuple[FunctionSymbol, Node, Node], ...]:
-    key = (symbol, name)
-    if key not in analysis.later_stores:
-        analysis.later_stores[key] = tuple(
-            row
-            for cls in resolution(analysis, symbol)[0]
-            for row in cls.stores.get(name, ())
-            if row[0].name != "__init__"
-        )
-    return analysis.later_stores[key]
+    def found() -> tuple[tuple[FunctionSymbol, Node, Node], ...]:
+        rows = (row for cls in resolution(analysis, symbol)[0] for row in cls.stores.get(name, ()))
+        return tuple(row for row in rows if row[0].name != "__init__")
+
+    return analysis.tracker.once(analysis.later_stores, (symbol, name), found)
 
 
 def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value | None) -> Value | None:
@@ -336,20 +332,26 @@ def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value
         return value
     if isinstance(value, (Const, Host)) and value.kind in ("int", "float", "str", "bool"):
         return Host(value.kind, f"attribute {name}")
-    key = (receiver, name)
-    cached = frame.analysis.memo.get(key)
-    if cached is not None:
-        return cached.value
-    frame.analysis.remember(key, UNKNOWN if value is None else value)
+    analysis = frame.analysis
+    return analysis.tracker.once(
+        analysis.stored_later,
+        (receiver, name),
+        lambda: _joined_with(analysis, receiver, value, later),
+        meanwhile=UNKNOWN if value is None else value,
+    )
+
+
+def _joined_with(
+    analysis: Analysis, receiver: Instance, value: Value | None, later: tuple[tuple[FunctionSymbol, Node, Node], ...]
+) -> Value:
     for method, _, expression in later:
-        scope = frame.analysis.module_frame(method.module)
-        scope.env = calls.generic_environment(frame.analysis, method, receiver)
+        scope = analysis.module_frame(method.module)
+        scope.env = calls.generic_environment(analysis, method, receiver)
         assigned = expressions.peek(scope, expression)
         if assigned == UNKNOWN and isinstance(value, (Instance, ExternalObject)):
             continue  # a setter that takes anything is made to take more of the same
         value = assigned if value is None else join(value, assigned)
-    frame.analysis.remember(key, UNKNOWN if value is None else value)
-    return value
+    return UNKNOWN if value is None else value
 
 
 def _inherited(frame: Frame, span: Span, receiver: Instance, name: str) -> Value:

@@ -15,12 +15,11 @@ TENSOR_ATTRIBUTES = {"shape", "ndim", "T", "mT", "requires_grad", "is_cuda", "de
 
 def tensor_parameters(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[str]:
     """Names of parameters with a tensor's attribute, method, operator or place in a torch call."""
-    if symbol not in analysis.tensor_parameters:
-        analysis.tensor_parameters[symbol] = _find(analysis, symbol)
-    return analysis.tensor_parameters[symbol]
+    return analysis.tracker.once(analysis.tensor_parameters, symbol, lambda: _find(analysis, symbol))
 
 
 def _find(analysis: Analysis, symbol: FunctionSymbol) -> frozenset[str]:
+    analysis.tracker.rests |= symbol.mask
     static = any(node[0] == "name" and node[2] == "staticmethod" for node in symbol.decorators)
     own = 1 if symbol.owner is not None and not static else 0
     candidates = {name for name, _, annotation, _ in symbol.parameters[own:] if annotation is None}

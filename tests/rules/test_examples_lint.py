@@ -29,8 +29,8 @@ def found(example: Example, folder: Path) -> list[tuple[int, str]]:
 
 
 def marked(example: Example) -> list[tuple[int, str]]:
-    lines = enumerate(example.code.splitlines(), 1)
-    return [(number, code) for number, line in lines for code in re.findall(r"FG\d{3}", line.partition("#")[2])]
+    lines = ((number, line) for number, line in enumerate(example.code.splitlines(), 1) if "#" in line)
+    return [(number, code) for number, line in lines for code in re.findall(r"FG\d{3}", line.rpartition("#")[2])]
 
 
 @pytest.mark.parametrize("example", BAD)
