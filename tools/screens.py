@@ -97,14 +97,13 @@ def steps(lines: list[str]) -> Iterator[Step]:
 def shell(command: str, folder: Path) -> tuple[int, str]:
     """The exit code and everything that is printed, as in a terminal but without its width and colours."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("COV_", "PYTEST_", "FULLGRAPH_"))}
-    for name in ("CI", "COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+    for name in ("CI", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
         kept.pop(name, None)
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-    environment = {**kept, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=environment,
+        env={**kept, "PATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from typing import Any, NamedTuple
 
+import click
 import pytest
+import screens
 from checkout import ROOT
 
 SCRIPTS = (
-    "examples/audio_tagger/tagger.py",
-    "examples/detector.py",
     "examples/layerdrop_transformer.py",
+    "examples/detector.py",
+    "examples/audio_tagger/tagger.py",
     "examples/moe_router.py",
     "examples/train_step.py",
     "examples/vision_transformer.py",
 )
+"""In the order of the demo."""
+VERIFY = """
+import sys
+from pathlib import Path
+from fullgraph.cli.main import run
+from fullgraph.jit import emit_json, emit_text
+
+as_json = emit_json.render
+
+def both(reports):
+    Path(sys.argv[1]).write_text(emit_text.render(reports, notes=False, width=None))
+    return as_json(reports)
+
+emit_json.render = both
+sys.exit(run(["verify", *sys.argv[2:], "--output-format", "json"]))
+"""
+"""Writes the text into a file beside printing the JSON, so that the scripts run once for both."""
 
 
 class Expected(NamedTuple):
@@ -105,9 +125,24 @@ def test_check_finds_what_is_expected() -> None:
     }
 
 
+class Verified(NamedTuple):
+    targets: dict[str, dict[str, Any]]
+    text: str
+
+
 @pytest.fixture(scope="module")
-def verified() -> dict[str, dict[str, Any]]:
-    return {target["target"]: target for target in fullgraph("verify", *SCRIPTS)["targets"]}
+def verification(tmp_path_factory: pytest.TempPathFactory) -> Verified:
+    text = tmp_path_factory.mktemp("verify") / "text"
+    command = [sys.executable, "-c", VERIFY, text, *SCRIPTS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode in (0, 1), done.stderr
+    targets = json.loads(done.stdout)["targets"]
+    return Verified({target["target"]: target for target in targets}, click.unstyle(text.read_text(encoding="utf-8")))
+
+
+@pytest.fixture
+def verified(verification: Verified) -> dict[str, dict[str, Any]]:
+    return verification.targets
 
 
 @pytest.mark.torch
@@ -135,3 +170,14 @@ def test_the_clean_example_is_one_graph(verified: dict[str, dict[str, Any]]) -> 
     clean = verified["examples/vision_transformer.py"]
     assert [clean[key] for key in ("findings", "breaks", "recompiles", "unpredicted")] == [[], [], [], []]
     assert [frame["graphs"] for frame in clean["frames"]] == [1]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_readme_shows_what_the_demo_prints(verification: Verified) -> None:
+    """The demo runs the same scripts in two halves and joins their tables."""
+    demo = runpy.run_path(str(ROOT / "examples/demo.py"))
+    body, _, table = verification.text.rstrip().rpartition("\n\n")
+    output = "\n\n".join([demo["fullgraph"]("check", "examples"), body, demo["joined"]([table])])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert screens.with_demo(readme, output) == readme, "`python tools/screens.py --demo` writes what it prints now"
