@@ -8,7 +8,7 @@ PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.server fullgr
 
 TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
 
-.PHONY: demo test torch-versions check bench generate docs screens evidence clean
+.PHONY: demo test torch-versions check bench extension generate docs screens evidence clean
 
 demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
@@ -33,6 +33,10 @@ bench: $(INSTALLED)  ## time both halves, and what observing costs
 	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/capture.py
 	$(BIN)/python bench/plugin.py
+	$(BIN)/python bench/server.py
+
+extension:  ## test the VS Code extension and pack it; needs Node.js 20 or newer
+	cd editors/vscode && npm ci --no-audit --no-fund && npm test && npm run package
 
 generate: $(INSTALLED)  ## write the catalogue, the rule pages and the schemas
 	$(BIN)/python tools/generate.py
