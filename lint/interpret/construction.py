@@ -181,8 +181,11 @@ def _whole(analysis: Analysis, method: FunctionSymbol) -> Uses:
 
 
 def _uses(analysis: Analysis, method: FunctionSymbol) -> tuple[Uses, ...]:
-    analysis.tracker.rests |= method.mask
-    return analysis.tracker.once(analysis.uses, method, lambda: uses_of(method) if method.parameters else ())
+    def found() -> tuple[Uses, ...]:
+        analysis.tracker.rests |= method.mask
+        return uses_of(method) if method.parameters else ()
+
+    return analysis.tracker.once(analysis.uses, method, found)
 
 
 def _with_callees(
