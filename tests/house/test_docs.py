@@ -20,7 +20,7 @@ from screens import Fence, fences
 
 from fullgraph.rules import load
 
-WRITTEN = (*screens.PAGES, ROOT / "CONTRIBUTING.md")
+WRITTEN = (*screens.PAGES, ROOT / "CONTRIBUTING.md", ROOT / "editors/README.md")
 LANGUAGES = {"console", "sh", "python", "toml", "yaml"}
 COMMAND = re.compile(r"(\$ |fullgraph |pip |pytest |python |make |git |pre-commit )")
 SCHEMAS = {
@@ -102,6 +102,7 @@ def test_yaml_is_valid(snippet: Snippet, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_the_site_is_built_strictly_and_asks_no_network(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"]
     proxies = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
