@@ -15,6 +15,7 @@ def server(stdio: bool) -> int:
     try:
         from fullgraph.server.app import serve
     except ModuleNotFoundError as error:
-        raise click.UsageError(f"{error.name} is not installed; pip install 'fullgraph[lsp]'") from None
+        package = (error.name or "").partition(".")[0]
+        raise click.UsageError(f"{package} is not installed; pip install 'fullgraph[lsp]'") from None
     serve()
     return 0

@@ -96,6 +96,13 @@ class Server(LanguageServer):
         document = self.client_capabilities.text_document
         return document is not None and document.diagnostic is not None
 
+    @property
+    def client_watches(self) -> bool:
+        """Whether the client tells of files that change on disk."""
+        workspace = self.client_capabilities.workspace
+        watching = None if workspace is None else workspace.did_change_watched_files
+        return watching is not None and bool(watching.dynamic_registration)
+
     async def check(self, path: str, fixes: bool = False) -> Checked:
         """What is found in the file, nothing where that can't be told; the user hears of wrong settings, once."""
         checker = self.state.checker
@@ -222,16 +229,16 @@ def server() -> Server:
         if not ls.client_pulls:
             ls.publishing = asyncio.create_task(ls.publisher.run())
         await ls.reload()
-        workspace = ls.client_capabilities.workspace
-        watches = workspace.did_change_watched_files if workspace is not None else None
-        if watches is not None and watches.dynamic_registration:
+        if ls.client_watches:
             options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(WATCHED)])
             registration = types.Registration("watch", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
             await ls.client_register_capability_async(types.RegistrationParams([registration]))
 
     @ls.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+    async def did_save(params: types.DidSaveTextDocumentParams) -> None:
         ls.edited(params.text_document.uri)
+        if not ls.client_watches:
+            await ls.reload()  # who knows what else was saved
 
     @ls.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def did_change_watched_files(params: types.DidChangeWatchedFilesParams) -> None:

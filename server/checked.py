@@ -43,7 +43,7 @@ class Checked:
             self,
             lines=lines,
             findings=tuple(moved for finding in self.findings if (moved := _finding(finding, shift, self.path))),
-            outline={name: moved for name, each in (self.outline or {}).items() if (moved := _definition(each, shift))},
+            outline={name: place for name, each in (self.outline or {}).items() if (place := _definition(each, shift))},
         )
 
     def after(self, before: Checked | None) -> Checked:

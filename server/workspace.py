@@ -46,11 +46,14 @@ class Workspace:
     def __init__(self) -> None:
         self._folders: tuple[Path, ...] = ()
         self._contents: dict[str, bytes] = {}
+        self._roots: dict[Path, Path] = {}
+        """By folder; finding them means reading settings."""
         self._sessions: dict[Path, tuple[Config, Session]] = {}
 
     def forget(self, folders: tuple[Path, ...]) -> None:
         """Settings or the workspace's folders have changed."""
         self._folders = folders
+        self._roots.clear()
         self._sessions.clear()
 
     def update(self, path: str, text: bytes | None) -> None:
@@ -59,7 +62,7 @@ class Workspace:
             self._contents[path] = text
         else:
             self._contents.pop(path, None)
-        root = self.root(path)
+        root = self._roots.get(Path(path).parent)
         if root in self._sessions:
             self._sessions[root][1].update(path, self._contents.get(path))
 
@@ -70,7 +73,7 @@ class Workspace:
         """What is found in one file; nothing where its project is gone."""
         root = self.root(path)
         if not root.is_dir():
-            self._sessions.pop(root, None)
+            self.forget(self._folders)
             return CheckReport("", (), ())
         with contextlib.chdir(root):
             return _absolute(self._session(path)[1].report(path, fixes))
@@ -78,11 +81,12 @@ class Workspace:
     def root(self, path: str) -> Path:
         """The folder of the nearest config file, else the workspace's folder, else the file's own."""
         folder = Path(path).parent
-        source = nearest_files((folder,))[folder]
-        if source is not None:
-            return source.parent
-        around = [each for each in self._folders if folder.is_relative_to(each)]
-        return max(around, key=lambda each: len(each.parts), default=folder)
+        if folder not in self._roots:
+            source = nearest_files((folder,))[folder]
+            around = [each for each in self._folders if folder.is_relative_to(each)]
+            outer = max(around, key=lambda each: len(each.parts), default=folder)
+            self._roots[folder] = outer if source is None else source.parent
+        return self._roots[folder]
 
     def _session(self, path: str) -> tuple[Config, Session]:
         root = self.root(path)

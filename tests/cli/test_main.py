@@ -41,7 +41,7 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["chek"]) == 2
     assert (
         capsys.readouterr().err
-        == "fullgraph: no command 'chek'; the commands are check, verify, run, rules, doctor, completion\n"
+        == "fullgraph: no command 'chek'; the commands are check, verify, run, rules, server, doctor, completion\n"
     )
 
 

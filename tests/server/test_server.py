@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,6 +173,44 @@ def test_diagnostics_can_be_asked_for(edit: Edit, project: Path) -> None:
     empty = editor.pull(uri, report.result_id)
     assert isinstance(empty, types.RelatedFullDocumentDiagnosticReport)
     assert (list(empty.items), editor.pushed) == ([], {})
+
+
+def test_a_request_can_be_cancelled(edit: Edit, project: Path) -> None:
+    editor = edit(project, capabilities=PULLING)
+    uri = editor.open(project / "m.py")
+    ask = {"jsonrpc": "2.0", "id": "q", "method": "textDocument/diagnostic", "params": {"textDocument": {"uri": uri}}}
+    stop = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "q"}}
+    bodies = [json.dumps(each).encode() for each in (ask, stop)]
+    editor.send(b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies))
+    (refusal,) = editor.wait(lambda: editor.refused)
+    assert refusal.code == types.LSPErrorCodes.RequestCancelled
+    report = editor.pull(uri)
+    assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
+    assert [each.code for each in report.items] == ["FG201"]
+
+
+def test_settings_that_nobody_watches_are_read_again_when_something_is_saved(editor: Editor, project: Path) -> None:
+    uri = editor.open(project / "m.py")
+    assert editor.codes(uri) == [("FG201", 5)]
+    (project / "pyproject.toml").write_text('[tool.fullgraph]\nignore = ["FG201"]\n')
+    editor.save(uri)
+    editor.wait(lambda: not editor.pushed[uri].diagnostics)
+
+
+def test_a_watching_client_is_asked_to_watch(edit: Edit, project: Path) -> None:
+    watching = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+    workspace = types.WorkspaceClientCapabilities(did_change_watched_files=watching)
+    editor = edit(project, capabilities=types.ClientCapabilities(workspace))
+    assert editor.wait(lambda: editor.registered) == ["workspace/didChangeWatchedFiles"]
+
+
+def test_without_the_extra_the_command_says_what_is_missing() -> None:
+    program = (
+        "import sys; sys.modules['lsprotocol'] = None; from fullgraph.cli.main import run; sys.exit(run(['server']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fullgraph: lsprotocol is not installed; pip install 'fullgraph[lsp]'\n"
 
 
 def test_cells_of_a_notebook_are_one_program(editor: Editor, project: Path) -> None:
