@@ -11,7 +11,7 @@ import msgspec
 from fullgraph.lint.config import Config
 from fullgraph.lint.findings import Entry, Finding, Fix, Span
 
-from .outline import Definition, Outline
+from .outline import Definition, Outline, outline
 
 SYNTAX = "FG901"
 
@@ -27,6 +27,8 @@ class Checked:
     entries: tuple[Entry, ...] = ()
     """All of the project's."""
     outline: Outline | None = None
+    missing: frozenset[str] = frozenset()
+    """Functions that are found and not in the outline: the module itself, or what the code makes up."""
     broken: bool = False
     """The text does not parse."""
     config: Config | None = None
@@ -46,15 +48,21 @@ class Checked:
             outline={name: place for name, each in (self.outline or {}).items() if (place := _definition(each, shift))},
         )
 
-    def after(self, before: Checked | None) -> Checked:
-        """Where this text does not parse: with what was known of the rest of it."""
-        if not self.broken or before is None:
-            return self
-        kept = before.at(self.lines)
-        rest = {finding.sort_key: finding for finding in kept.findings if finding.code != SYNTAX}
-        found = rest | {finding.sort_key: finding for finding in self.findings}
-        findings = tuple(found[key] for key in sorted(found))
-        return replace(self, findings=findings, entries=kept.entries, outline=kept.outline)
+    def after(self, kept: Checked) -> Checked:
+        """With what was known of this text before it was checked: where it does not parse, what was found in the rest
+        of it; and where its functions stand, as long as it is known of all that matter.
+        """
+        wanted = {entry.qualname for entry in self.entries if entry.path == self.path}
+        wanted |= {finding.function for finding in self.findings}
+        if self.broken:
+            rest = {finding.sort_key: finding for finding in kept.findings if finding.code != SYNTAX}
+            found = rest | {finding.sort_key: finding for finding in self.findings}
+            findings = tuple(found[key] for key in sorted(found))
+            return replace(self, findings=findings, entries=kept.entries, outline=kept.outline, missing=kept.missing)
+        if kept.outline is not None and wanted <= kept.outline.keys() | kept.missing:
+            return replace(self, outline=kept.outline, missing=kept.missing)
+        fresh = outline("\n".join(self.lines))
+        return replace(self, outline=fresh, missing=frozenset(wanted - fresh.keys()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import TypeVar, cast
 
 from .checked import SYNTAX, Checked
 from .documents import Documents
-from .outline import outline
 from .text import Text
 from .workspace import Workspace
 
@@ -74,10 +73,10 @@ class Checker:
     async def _checked(self, path: str, fixes: bool) -> Checked:
         async with self._free:
             del self._next[path, fixes]
-            text = self._text(path)
-            checked = await self._in_thread(lambda workspace: _check(workspace, path, text, fixes))
-        self._last[path] = checked.after(self._last.get(path))
-        return self._last[path]
+            text, before = self._text(path), self._last.get(path)
+            checked = await self._in_thread(lambda workspace: _check(workspace, path, text, fixes, before))
+            self._last[path] = checked
+            return checked
 
     async def _in_thread(self, work: Callable[[Workspace], T]) -> T:
         news = {path: self._documents.content(path) for path in self._changed}
@@ -120,18 +119,12 @@ class Checker:
         return [] if text is None else text.lines
 
 
-def _check(workspace: Workspace, path: str, text: Text | None, fixes: bool) -> Checked:
+def _check(workspace: Workspace, path: str, text: Text | None, fixes: bool, before: Checked | None) -> Checked:
     config = workspace.config(path)
     report = workspace.report(path, fixes)
     findings = tuple(finding for finding in report.findings if finding.span.path == path)
-    broken = text is not None and any(finding.code == SYNTAX for finding in findings)
-    return Checked(
-        path,
-        () if text is None else text.lines,
-        findings,
-        report.entries,
-        None if text is None else outline(text.source),
-        broken,
-        config,
-        fixes,
-    )
+    if text is None:
+        return Checked(path, (), findings, report.entries, config=config, fixes=fixes)
+    broken = any(finding.code == SYNTAX for finding in findings)
+    checked = Checked(path, text.lines, findings, report.entries, broken=broken, config=config, fixes=fixes)
+    return checked.after(Checked(path, text.lines) if before is None else before.at(text.lines))
