@@ -103,7 +103,7 @@ def shell(command: str, folder: Path) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env={**kept, "PATH": path},
+        env={**kept, "PATH": path, "XDG_CACHE_HOME": str(folder.parent / "cache")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -225,7 +225,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.demo:
         readme = PAGES[0]
-        _, output = shell("python examples/demo.py", ROOT)
+        with TemporaryDirectory() as temporary:
+            shutil.copytree(ROOT / "examples", Path(temporary, "project/examples"))
+            _, output = shell("python examples/demo.py", Path(temporary, "project"))
         readme.write_text(with_demo(readme.read_text(encoding="utf-8"), output), encoding="utf-8")
     pages = [page.resolve() for page in options.pages] or PAGES
     with ThreadPoolExecutor(os.cpu_count()) as pool:

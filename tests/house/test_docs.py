@@ -67,7 +67,8 @@ def needs_torch(page: Path) -> bool:
     ],
 )
 def test_commands_print_what_is_shown(page: Path) -> None:
-    assert screens.difference(page) == "", "`make screens` writes what they print now"
+    if difference := screens.difference(page):
+        pytest.fail(f"`make screens` writes what they print now:\n{difference}", pytrace=False)
 
 
 def test_every_block_says_what_it_is() -> None:
