@@ -55,10 +55,12 @@ class Checked:
         wanted = {entry.qualname for entry in self.entries if entry.path == self.path}
         wanted |= {finding.function for finding in self.findings}
         if self.broken:
-            rest = {finding.sort_key: finding for finding in kept.findings if finding.code != SYNTAX}
-            found = rest | {finding.sort_key: finding for finding in self.findings}
-            findings = tuple(found[key] for key in sorted(found))
-            return replace(self, findings=findings, entries=kept.entries, outline=kept.outline, missing=kept.missing)
+            problems = [finding for finding in self.findings if finding.code == SYNTAX]
+            rest = [finding for finding in kept.findings if finding.code != SYNTAX]
+            findings = sorted((*problems, *rest), key=lambda finding: finding.sort_key)
+            return replace(
+                self, findings=tuple(findings), entries=kept.entries, outline=kept.outline, missing=kept.missing
+            )
         if kept.outline is not None and wanted <= kept.outline.keys() | kept.missing:
             return replace(self, outline=kept.outline, missing=kept.missing)
         fresh = outline("\n".join(self.lines))

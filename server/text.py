@@ -55,10 +55,7 @@ class Text:
 
     @classmethod
     def received(cls, source: str, columns: Columns) -> Text:
-        """Half a surrogate pair, which JSON can hold and a file cannot, is replaced by a character as wide."""
-        if not source.isascii():
-            source = source.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
-        return cls(source, columns)
+        return cls(_whole(source), columns)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -84,7 +81,7 @@ class Text:
         if range_ is None:
             return Text.received(text, self.columns)
         start, end = self._offset(range_.start), self._offset(range_.end)
-        return Text.received(self.source[:start] + text + self.source[max(start, end) :], self.columns)
+        return Text(self.source[:start] + _whole(text) + self.source[max(start, end) :], self.columns)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -112,3 +109,10 @@ class Text:
 
     def range_of(self, span: Span) -> Range:
         return self.range((span.line, span.column), (span.end_line, span.end_column))
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which JSON can hold and a file cannot, is replaced by a character as wide."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")
