@@ -38,7 +38,10 @@ def _settle(
     entries = baseline.read(known_file)
     found = baseline.compare(report.findings, entries, base, files)
     for entry in found.stale:
-        _tell(f"no longer found, drop it from {known_file}: {printable(entry.path)}: {entry.code} in {entry.function}")
+        drop = f"drop it from {known_file}" if written_file is None else f"dropped from {known_file}"
+        _tell(f"no longer found, {drop}: {printable(entry.path)}: {entry.code} in {entry.function}")
+    if found.known:
+        _tell(f"{_findings(len(found.known))} put off by {known_file}")
     if written_file is not None:
         stale = {entry.fingerprint for entry in found.stale}
         _move(written_file, base, [entry for entry in entries if entry.fingerprint not in stale])
@@ -57,7 +60,11 @@ def _move(file: Path, base: Path, entries: Iterable[baseline.Known]) -> None:
         raise baseline.BaselineError(f"{file}: a baseline stays in its folder, from which its paths count")
     entries = tuple(entries)
     baseline.write(file, entries)
-    _tell(f"wrote {len(entries)} finding{'' if len(entries) == 1 else 's'} to {file}")
+    _tell(f"wrote {_findings(len(entries))} to {file}")
+
+
+def _findings(count: int) -> str:
+    return f"{count} finding{'' if count == 1 else 's'}"
 
 
 def _tell(text: str) -> None:

@@ -216,7 +216,7 @@ def syntax_finding(path: str, problem: SyntaxProblem, rules: Mapping[str, Rule])
         span=span,
         function="<module>",
         message=problem.message,
-        advice=rule.advice,
+        advice=problem.advice or rule.advice,
         effect=Effect(rule.effect),
         severity=Severity.WARNING,
         cause=Cause.USER_ERROR,
@@ -224,5 +224,4 @@ def syntax_finding(path: str, problem: SyntaxProblem, rules: Mapping[str, Rule])
         modes=(),
         when=When(),
         root=span.start,
-        via=("<module>",),
     )

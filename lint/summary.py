@@ -13,8 +13,13 @@ from msgspec import Struct
 from .cache import SummaryCache
 from .ir import Block, lower
 
+ENCODING_ADVICE = "save the file as UTF-8, or name its encoding in the first line: `# -*- coding: latin-1 -*-`"
 RECURSION_LIMIT = 20_000
 """Deep enough for generated code; Python's own parser gives up before this."""
+
+
+class EncodingError(SyntaxError):
+    """The file is no text in the encoding that it is said to be in."""
 
 
 class Summary(Struct, frozen=True):
@@ -29,6 +34,8 @@ class SyntaxProblem(Struct, frozen=True):
     column: int
     cell: int | None = None
     """The notebook's cell that the line is counted in."""
+    advice: str = ""
+    """What to do, where the rule does not know."""
 
 
 def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProblem:
@@ -76,7 +83,7 @@ def _require_text(source: bytes) -> None:
         source.decode(encoding)
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
-        raise SyntaxError(f"bytes that are no {encoding}", ("<file>", line, None, None)) from None
+        raise EncodingError(f"bytes that are no {encoding}", ("<file>", line, None, None)) from None
 
 
 def _allow_depth() -> None:
@@ -85,6 +92,8 @@ def _allow_depth() -> None:
 
 def syntax_problem(error: Exception) -> SyntaxProblem:
     """What Python's parser complains about."""
+    if isinstance(error, EncodingError):
+        return SyntaxProblem(error.msg, error.lineno or 1, 0, advice=ENCODING_ADVICE)
     if isinstance(error, SyntaxError):
         return SyntaxProblem(_describe(error), max(error.lineno or 1, 1), max((error.offset or 1) - 1, 0))
     return SyntaxProblem(str(error) or "the code is nested too deeply to parse", 1, 0)

@@ -40,11 +40,16 @@ def _parse(text: str) -> tuple[int, int]:
 
 def _nearest(version: tuple[int, int], asked: str) -> Target:
     measured = [_parse(text) for text in versions()]
-    nearest = min(measured, key=lambda known: (abs(known[0] - version[0]), abs(known[1] - version[1]), known[1]))
+    nearest = min(measured, key=lambda known: (abs(_number(known) - _number(version)), known[1]))
     torch = f"{nearest[0]}.{nearest[1]}"
     if nearest == version:
         return Target(torch)
     return Target(torch, f"{asked} was not measured; judged by torch {torch}, the nearest that was")
+
+
+def _number(version: tuple[int, int]) -> int:
+    """A major version is further away than any minor one."""
+    return version[0] * 100 + version[1]
 
 
 def _pins(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -190,7 +190,7 @@ def _file(path: str, notes: Sequence[Note], anchors: Anchors, read: Callable[[st
     for note in notes:
         by_line[note.line].append(note)
     shown = _around(by_line, length)
-    lines = python("\n".join(text[: shown[-1]]) if shown else "", _marks(notes))
+    lines = python("".join(f"{line}\n" for line in text[: shown[-1]]) if shown else "", _marks(notes))
     anchors.show(path, anchor, frozenset(shown))
     hunks, last = [], 0
     for _, run in groupby(enumerate(shown), key=lambda pair: pair[1] - pair[0]):

@@ -178,7 +178,7 @@ def _summary(report: CheckReport, findings: list[Finding]) -> str:
         text += f" ({_count(hidden, 'note')} hidden, --notes shows them)"
     if report.projects > 1:
         text += f" of {report.projects} projects, each by its own settings"
-    return click.style(f"{text}; {_entries(report.entries)}", bold=True)
+    return click.style(f"{text}; {_entries(report.entries)}; judged for torch {report.torch}", bold=True)
 
 
 def _entries(entries: tuple[Entry, ...]) -> str:

@@ -71,8 +71,8 @@ class Frame:
     """Those among them that a Python value decides which the linter does not know."""
     tested: str = field(default="", init=False)
     """What the last undecided test was about: `tensor`, `size` or `host`."""
-    skipped: bool = field(default=False, init=False)
-    """A graph break before this point makes Dynamo give up the whole frame."""
+    skipped: str = field(default="", init=False)
+    """In what a graph break before this point makes Dynamo give up the whole frame; empty where none does."""
     eager: bool = False
     """Inside `set_stance("force_eager")`: compiled functions run uncompiled."""
     gradients: tuple[str, Place] | None = field(default=None, init=False)
@@ -176,7 +176,7 @@ class Frame:
     def _placed(self, hit: Hit, effect: Effect) -> tuple[Hit, Effect]:
         """What a break means here: in a loop or an unresumable block the frame is lost, and what follows untraced."""
         if self.skipped and not hit.note:
-            return replace(hit, note="an earlier break in a loop makes Dynamo skip this frame"), effect
+            return replace(hit, note=f"an earlier break in {self.skipped} makes Dynamo skip this frame"), effect
         if self.unresumable:
             effect = Effect.SKIPPED_FRAME
             self._lose(hit)
@@ -189,7 +189,8 @@ class Frame:
 
     def _lose(self, hit: Hit) -> None:
         if self.conditions == 0 and hit.confidence is not Confidence.POSSIBLE:
-            self.skipped = True
+            block = "a loop" if self.loops else "a `with` block" if self.contexts else "a `try` block"
+            self.skipped = self.skipped or block
 
     def absorb(self, emissions: Iterable[Emission], site: Site) -> None:
         """Take over what a callee met; a break in it is a break of this frame at the call."""

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from fullgraph.rules.support import versions
+
+JUDGED = f"judged for torch {versions()[-1]}"
 BREAKS = """\
 import torch
 
@@ -55,7 +58,7 @@ def test_a_finding_shows_its_source_and_exits_with_1() -> None:
 def test_clean_code_exits_with_0() -> None:
     Path("m.py").write_text(CLEAN)
     done = check()
-    assert (done.returncode, done.stdout) == (0, "no findings in 1 file; 1 entry by decorator\n")
+    assert (done.returncode, done.stdout) == (0, f"no findings in 1 file; 1 entry by decorator; {JUDGED}\n")
 
 
 def test_output_is_plain_unless_on_a_terminal() -> None:
@@ -207,7 +210,9 @@ def test_a_pipe_is_no_file() -> None:
 
 def test_entries_elsewhere_are_counted_apart() -> None:
     Path("n.py").write_text(CLEAN)
-    assert check("n.py").stdout == "no findings in 1 file; 1 entry by decorator, 1 in files not asked about\n"
+    assert check("n.py").stdout == (
+        f"no findings in 1 file; 1 entry by decorator, 1 in files not asked about; {JUDGED}\n"
+    )
 
 
 def test_a_file_without_torch_is_clean() -> None:

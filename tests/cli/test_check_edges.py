@@ -14,6 +14,7 @@ from msgspec.structs import replace
 import fullgraph.lint
 from fullgraph.cli.main import run
 from fullgraph.lint.config import AssumeCompiled, EntryPoint, Mode
+from fullgraph.lint.engine import Advance
 from fullgraph.lint.findings import CheckReport, Confidence, Effect, Finding, Severity, Span
 from fullgraph.lint.request import CheckRequest
 from fullgraph.rules.support import versions
@@ -41,7 +42,7 @@ class Engine(ModuleType):
         self.findings: tuple[Finding, ...] = ()
         self.requests: list[CheckRequest] = []
 
-    def check(self, request: CheckRequest) -> CheckReport:
+    def check(self, request: CheckRequest, advance: Advance) -> CheckReport:
         self.requests.append(request)
         return CheckReport(request.torch, (), self.findings, len(request.files), request.remarks)
 
@@ -104,7 +105,7 @@ def test_a_named_config_file_is_used(asked: Callable[..., CheckRequest], tmp_pat
 def test_remarks_go_to_stderr(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--target-torch", "1.0", "--output-format", "json"]) == 0
     output = capsys.readouterr()
-    assert output.err.startswith("fullgraph: torch 1.0 was not measured; judged by torch 2.")
+    assert output.err.startswith(f"fullgraph: torch 1.0 was not measured; judged by torch {versions()[0]}, the nearest")
     assert json.loads(output.out)["remarks"] == [output.err.strip().removeprefix("fullgraph: ")]
 
 

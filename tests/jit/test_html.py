@@ -164,6 +164,11 @@ def test_hostile_text_is_shown() -> None:
     assert f"net/{HOSTILE}.py" in shown.values("data-path")
 
 
+def test_a_file_may_end_in_blank_lines() -> None:
+    report, _ = whole()
+    assert page((report, lambda path: "\n" * 99)).tags["main"] == 1
+
+
 def test_a_path_that_is_no_text_can_be_written() -> None:
     render([whole(f"net/{chr(0xDC80)}.py")[0]], whole()[1]).encode()
 

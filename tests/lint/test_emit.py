@@ -86,7 +86,7 @@ def test_the_text_shows_place_source_reason_and_advice() -> None:
         "  = help: keep it a tensor\n"
         "\n"
         "`fullgraph rules explain FG201` says more about a rule.\n"
-        "1 finding in 1 of 4 files (1 note hidden, --notes shows them); 1 entry by decorator\n"
+        "1 finding in 1 of 4 files (1 note hidden, --notes shows them); 1 entry by decorator; judged for torch 2.13\n"
     )
 
 
@@ -110,7 +110,9 @@ def test_a_root_elsewhere_is_named() -> None:
 )
 def test_the_summary_says_what_is_compiled(hows: tuple[str, ...], expected: str) -> None:
     entries = tuple(Entry("m.py", "f", how) for how in hows)
-    assert rendered(replace(REPORT, entries=entries, findings=())).strip() == f"no findings in 4 files; {expected}"
+    assert rendered(replace(REPORT, entries=entries, findings=())).strip() == (
+        f"no findings in 4 files; {expected}; judged for torch {REPORT.torch}"
+    )
 
 
 def test_a_span_over_lines_is_underlined_on_each() -> None:
