@@ -313,8 +313,9 @@ def server() -> Server:
         return ls.state.checker.last(path) or await ls.check(path), ls.state.documents.cell(path, uri)
 
     @ls.command(actions.EXPLAIN)
-    async def explain(ls: Server, code: str, uri: str | None = None) -> str | None:
-        path = None if uri is None else ls.path(uri)
+    async def explain(ls: Server, code: str, *uris: str) -> str | None:
+        """The rule's page; the URI of a file says whose rules count beside the built-in ones."""
+        path = ls.path(uris[0]) if uris else None
         checked = None if path is None else ls.state.checker.last(path)
         rule = ls.state.pages.rule(code, None if checked is None else checked.config)
         if rule is None:

@@ -83,6 +83,9 @@ def test_fixes_ignoring_and_explaining(editor: Editor, project: Path) -> None:
 
     page = editor.execute("fullgraph.explain", "FG301", uri)
     assert page.startswith("# FG301: ")
+    assert editor.execute("fullgraph.explain", "FG301") == page
+    assert editor.execute("fullgraph.explain", "FG999") is None
+    assert editor.messages == ["fullgraph: no rule 'FG999'; `fullgraph rules list` shows all"]
     assert editor.documents[0].endswith("/FG301.md")
     assert page in editor.hover(uri, 5, 14)
     assert editor.hover(uri, 1, 0) == ""
