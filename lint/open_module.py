@@ -11,10 +11,8 @@ import ast
 import io
 import tokenize
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 
 from .ir import Block, Node, Span, lower
 from .source import SourceFile
@@ -58,7 +56,7 @@ class Part:
     @property
     def masks(self) -> int:
         """Its own bit and those of its methods."""
-        return reduce(or_, (symbol.mask for symbol in symbols({}, self.classes)), self.mask)
+        return self.mask | _union(symbol.mask for symbol in symbols({}, self.classes))
 
 
 @dataclass(eq=False)
@@ -73,7 +71,8 @@ class OpenModule(Module):
 
     def __post_init__(self) -> None:
         self.mask, self.rebinding = self.bit(), self.bit()
-        self.lines, self._binders = [], {}
+        self.lines = []
+        self._binders: dict[str, tuple[int, ...]] = {}
         self._replace(0, 0, self.text.split("\n"), ast.parse(self.text))
 
     def edited(self, source: bytes) -> int:
@@ -139,7 +138,7 @@ class OpenModule(Module):
         self._link()
         for name in binders.keys() | self._binders.keys():
             if binders.get(name) != self._binders.get(name):
-                changed |= reduce(or_, binders.get(name, (self.mask,)))
+                changed |= _union(binders.get(name, (self.mask,)))
         return changed | (self.rebinding if rebound != self.rebound else 0)
 
     def _part(self, rows: list[str], first: int, statements: list[ast.stmt]) -> Part:
@@ -183,21 +182,20 @@ class OpenModule(Module):
         self, part: Part, rows: list[str], first: int, statement: ast.stmt, pieces: list[Piece]
     ) -> int | None:
         symbol = next(iter(part.classes.values()))
-        methods = [child for child in ast.iter_child_nodes(statement) if isinstance(child, FUNCTIONS)]
-        before = [child for child in symbol.node[6] if child[0] == "def"]
-        after: list[Node] = []
+        methods = (child for child in ast.iter_child_nodes(statement) if isinstance(child, FUNCTIONS))
+        known = (child for child in symbol.node[6] if child[0] == "def")
+        fresh: list[Node] = []
         changed, line = 0, first
         for piece, old in zip(pieces, part.pieces, strict=True):
-            if not piece.name or piece.lines == old.lines:
-                piece.first = old.first
-            else:
-                node = self._method(piece, old, methods[len(after)], line)
-                changed |= self._exchanged(part, symbol, before[len(after)], node)
+            piece.first = old.first
             if piece.name:
-                after.append(node if piece.lines != old.lines else before[len(after)])
+                method, before = next(methods), next(known)
+                after = before if piece.lines == old.lines else self._method(piece, old, method, line)
+                changed |= _exchanged(part, symbol, before, after)
+                fresh.append(after)
             line += len(piece.lines)
-        fresh = iter(after)
-        body = tuple(next(fresh) if child[0] == "def" else child for child in symbol.node[6])
+        in_order = iter(fresh)
+        body = tuple(next(in_order) if child[0] == "def" else child for child in symbol.node[6])
         symbol.node = (*symbol.node[:6], body)
         part.lines, part.pieces, part.body = rows, pieces, (symbol.node,)
         part.rebound = frozenset(rebound(part.body, symbols({}, part.classes)))
@@ -207,25 +205,10 @@ class OpenModule(Module):
         """The method's node, its lines numbered as before where there are as many of them."""
         if len(piece.lines) == len(old.lines):
             self.lines[old.first - 1 : old.first - 1 + len(piece.lines)] = piece.lines
-            piece.first = old.first
         else:
             piece.first = self._room(piece.lines) + 1
         (node,) = _lowered([method], piece.first - 1 - line)
         return node
-
-    @staticmethod
-    def _exchanged(part: Part, symbol: ClassSymbol, before: Node, after: Node) -> int:
-        """Put one method's node in the place of another; gives what has changed."""
-        if before == after:
-            return 0
-        stores = _storing(symbol)
-        method = next((each for each in symbol.methods.values() if each.node is before), None)
-        if method is None:
-            return part.masks
-        method.node = after
-        symbol.__dict__.pop("stores", None)
-        stored = method.name != "__init__" and method in stores | _storing(symbol)
-        return method.mask | (part.mask if stored else 0)
 
     def _link(self) -> None:
         """What the module holds, from what its parts hold."""
@@ -234,7 +217,7 @@ class OpenModule(Module):
         self.functions = {name: symbol for part in self.parts for name, symbol in part.functions.items()}
         self.classes = {name: symbol for part in self.parts for name, symbol in part.classes.items()}
         self.rebound = frozenset(name for part in self.parts for name in part.rebound)
-        self._binders: dict[str, tuple[int, ...]] = {}
+        self._binders = {}
         for part in self.parts:
             for name in part.names:
                 self._binders[name] = (*self._binders.get(name, ()), part.mask)
@@ -267,11 +250,11 @@ class OpenModule(Module):
         return Module(self.path, self.source, self.name, self.package, self.base, self.body)
 
     def mask_of(self, name: str) -> int:
-        return reduce(or_, self._binders.get(name, (self.mask,)))
+        return _union(self._binders.get(name, (self.mask,)))
 
     @property
     def everything(self) -> int:
-        return reduce(or_, (part.masks for part in self.parts), self.mask | self.rebinding)
+        return self.mask | self.rebinding | _union(part.masks for part in self.parts)
 
 
 def is_utf8(source: bytes) -> bool:
@@ -304,6 +287,27 @@ def _lowered(statements: list[ast.stmt], down: int) -> Block:
     body = lower(tree)
     ast.increment_lineno(tree, -down)
     return body
+
+
+def _union(masks: Iterable[int]) -> int:
+    whole = 0
+    for mask in masks:
+        whole |= mask
+    return whole
+
+
+def _exchanged(part: Part, symbol: ClassSymbol, before: Node, after: Node) -> int:
+    """Put one method's node in the place of another; gives what has changed."""
+    if before == after:
+        return 0
+    storing = _storing(symbol)
+    method = next((each for each in symbol.methods.values() if each.node is before), None)
+    if method is None:
+        return part.masks
+    method.node = after
+    symbol.__dict__.pop("stores", None)
+    stores = method.name != "__init__" and method in storing | _storing(symbol)
+    return method.mask | (part.mask if stores else 0)
 
 
 def _storing(symbol: ClassSymbol) -> set[FunctionSymbol]:
