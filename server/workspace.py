@@ -14,30 +14,11 @@ import msgspec
 
 from fullgraph.lint.config import Config, load, nearest_files
 from fullgraph.lint.discover import lexically_absolute
-from fullgraph.lint.engine import check
 from fullgraph.lint.findings import CheckReport, Edit, Entry, Finding
 from fullgraph.lint.request import CheckRequest
+from fullgraph.lint.session import Session
 from fullgraph.lint.target import resolve
 from fullgraph.rules import load as load_rules
-
-
-class Session:
-    """One project, checked file by file. Of the request the settings count."""
-
-    def __init__(self, request: CheckRequest) -> None:
-        self._request = request
-        self._contents = dict(request.contents)
-
-    def update(self, path: str, source: bytes | None) -> None:
-        """The file (absolute) holds this now; with None, what the disk has."""
-        if source is None:
-            self._contents.pop(path, None)
-        else:
-            self._contents[path] = source
-
-    def report(self, path: str, fixes: bool = False) -> CheckReport:
-        """What a check of this file says, with its fixes or, where that is quicker, without."""
-        return check(replace(self._request, files=(Path(path),), contents=dict(self._contents)))
 
 
 class Workspace:
@@ -58,10 +39,10 @@ class Workspace:
 
     def update(self, path: str, text: bytes | None) -> None:
         """What an editor holds of a file, None when it is closed; only what differs from the disk is told on."""
-        if text is not None and _on_disk(path) != text:
-            self._contents[path] = text
-        else:
+        if text is None:
             self._contents.pop(path, None)
+        else:
+            self._contents[path] = text
         root = self._roots.get(Path(path).parent)
         if root in self._sessions:
             self._sessions[root][1].update(path, self._contents.get(path))
@@ -97,13 +78,6 @@ class Workspace:
             request = CheckRequest((), config, torch, judge_comments=True, jobs=1, contents=held)
             self._sessions[root] = config, Session(request)
         return self._sessions[root]
-
-
-def _on_disk(path: str) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return None
 
 
 def _absolute(report: CheckReport) -> CheckReport:
