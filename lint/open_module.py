@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +20,8 @@ from .source import SourceFile
 from .symbols import ClassSymbol, FunctionSymbol, Module, all_statements, bound_names, rebound, symbols
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SLACK = 20_000
+LINE_NAMED = re.compile(r"(\b(?:on|at) line )(\d+)")
+SLACK = 200_000
 """Lines of parts that are gone beyond which the file is begun anew."""
 
 
@@ -94,8 +96,7 @@ class OpenModule(Module):
             tree = ast.parse("\n".join(region) + "\n")
         except SyntaxError as error:
             if not _may_go_on(error, len(region)):
-                error.lineno = (error.lineno or 1) + first
-                raise
+                raise _moved(error, first) from None
             start, end, region = 0, len(self.parts), after
             tree = ast.parse(source)
         if len(self.lines) > len(after) + SLACK:
@@ -275,9 +276,14 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
 
 def _may_go_on(error: SyntaxError, lines: int) -> bool:
     """Whether what Python objects to might be right with the lines around these."""
-    told = error.msg.lower()
-    open_ended = any(word in told for word in ("unterminated", "eof", "indent", "encoding"))
-    return open_ended or (error.lineno or 1) >= lines
+    open_ended = "triple-quoted" in error.msg or "EOF" in error.msg
+    return open_ended or not 1 < (error.lineno or 1) < lines
+
+
+def _moved(error: SyntaxError, lines: int) -> SyntaxError:
+    """The error as Python reports it where so many lines stand before."""
+    message = LINE_NAMED.sub(lambda match: f"{match[1]}{int(match[2]) + lines}", error.msg)
+    return SyntaxError(message, (None, (error.lineno or 1) + lines, error.offset, error.text))
 
 
 def _lowered(statements: list[ast.stmt], down: int) -> Block:

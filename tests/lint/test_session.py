@@ -175,3 +175,37 @@ def test_after_edits_as_from_the_beginning(
     assume(all(map(_parses, edited.texts.values())))
     for path, report in found.items():
         assert report == edited.fresh(path), edited.texts
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("        x = x + 1", "        x = (x + 1"),
+        ("        return x", "        return 'x"),
+        ("        return x", '        return """x'),
+        ("            x = x + 1", "        x = x + 1"),
+        ("        if x.sum() > 0:", "        if x.sum() > 0"),
+        ("class Net", "  class Net"),
+        ("import torch", "import"),
+        ("        return x", "        return x +"),
+        ("def last():", "def last()"),
+    ],
+)
+def test_what_does_not_parse_is_told_as_by_a_check(project: ProjectOnDisk, before: str, after: str) -> None:
+    text = (
+        "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        if x.sum() > 0:\n"
+        "            x = x + 1\n        x = x + 1\n        return x\n\n\ndef last():\n    pass\n"
+    )
+    project.write({"m.py": text})
+    path = project.root / "m.py"
+    request = build_request((path,), None, use_cache=False)
+    session = Session(request)
+    session.update(str(path), text.encode())
+    assert [finding.code for finding in session.report(str(path)).findings] == ["FG101"]
+    broken = text.replace(before, after, 1)
+    session.update(str(path), broken.encode())
+    (told,) = (finding for finding in session.report(str(path)).findings if finding.code == "FG901")
+    (fresh,) = engine.check(dataclasses.replace(request, contents={str(path): broken.encode()})).findings
+    assert told == fresh
+    session.update(str(path), text.encode())
+    assert [finding.code for finding in session.report(str(path)).findings] == ["FG101"]
