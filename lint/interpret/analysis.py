@@ -101,6 +101,11 @@ class Analysis:
     """The constructors of those for which that is being done."""
     plans: Table[tuple[FunctionSymbol, ClassSymbol], Plan] = field(default_factory=Table)
     uses: Table[FunctionSymbol, tuple[Uses, ...]] = field(default_factory=Table)
+    """What each statement of a method uses."""
+    wholes: Table[FunctionSymbol, Uses] = field(default_factory=Table)
+    called: Table[tuple[FunctionSymbol, ClassSymbol], tuple[FunctionSymbol, ...]] = field(default_factory=Table)
+    """The methods that a method calls on its object, by that object's class."""
+    effects: Table[tuple[FunctionSymbol, ClassSymbol], Uses] = field(default_factory=Table)
     globals: Table[tuple[str, str], Value] = field(default_factory=Table)
     functions_active: list[FunctionSymbol] = field(default_factory=list)
     decorated: Table[tuple[FunctionSymbol, object], Value] = field(default_factory=Table)
@@ -158,7 +163,8 @@ class Analysis:
     def drop(self, mask: int) -> None:
         """Forget all that rests on code that has been edited."""
         tables: tuple[Table[Any, Any], ...] = (
-            *(self.memo, self.partial, self.attributes, self.plans, self.uses, self.globals, self.decorated),
+            *(self.memo, self.partial, self.attributes, self.plans, self.uses, self.wholes, self.called, self.effects),
+            *(self.globals, self.decorated),
             *(self.give_back, self.class_values, self.later_stores, self.stored_later, self.dataclasses, self.mro),
             *(self.tensor_parameters, self.notes, self.explored),
         )

@@ -7,7 +7,7 @@ Constructors of large libraries do far more than the code that is compiled ever 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -151,11 +151,12 @@ def _run(construction: Construction, body: Body, caller: Frame | None = None) ->
 
 def _plan(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> Plan:
     def planned() -> Plan:
-        uses = _uses(analysis, method)
-        return Plan(
-            tuple(_with_callees(analysis, use, method, cls, gives_value) for use in uses),
-            tuple(_with_callees(analysis, use, method, cls) for use in uses),
-        )
+        at_once, whole = [], []
+        for use in _uses(analysis, method):
+            callees = tuple(_callees(analysis, use, method, cls))
+            at_once.append(_with(analysis, use, filter(gives_value, callees), cls))
+            whole.append(_with(analysis, use, callees, cls))
+        return Plan(tuple(at_once), tuple(whole))
 
     return analysis.tracker.once(analysis.plans, (method, cls), planned)
 
@@ -164,20 +165,60 @@ def _closed(analysis: Analysis, root: Body, cls: ClassSymbol, name: str) -> froz
     """The attribute and all that it rests on: parts of several methods run in the right order only if run together."""
     known = root.plan.closed.get(name)
     if known is None:
-        plans = [_plan(analysis, method, cls) for method in _reachable(analysis, (root.method,), cls)]
+        methods = _reachable(analysis, root.method, cls)
         found = {name}
         waiting = [name]
         while waiting and ANY not in found:
             last = waiting.pop()
-            fresh = {other for plan in plans for other in plan.beside(last)} - found
+            writers = [each for each in methods if not {last, ANY}.isdisjoint(_effects(analysis, each, cls).writes)]
+            fresh = {other for each in writers for other in _plan(analysis, each, cls).beside(last)} - found
             found |= fresh
             waiting += fresh
         known = root.plan.closed[name] = frozenset({ANY}) if ANY in found else frozenset(found)
     return known
 
 
+def _with(analysis: Analysis, use: Uses, callees: Iterable[FunctionSymbol], cls: ClassSymbol) -> Uses:
+    """What a statement uses by itself and through these methods of the object."""
+    effects = [_effects(analysis, callee, cls) for callee in callees]
+    if not effects:
+        return use
+    return Uses(
+        use.reads.union(*(effect.reads for effect in effects)), use.writes.union(*(effect.writes for effect in effects))
+    )
+
+
+def _effects(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> Uses:
+    """What a method does to its object by itself and through those that it calls on it."""
+
+    def found() -> Uses:
+        wholes = [_whole(analysis, each) for each in _reachable(analysis, method, cls)]
+        none: frozenset[str] = frozenset()
+        return Uses(none.union(*(whole.reads for whole in wholes)), none.union(*(whole.writes for whole in wholes)))
+
+    return analysis.tracker.once(analysis.effects, (method, cls), found)
+
+
+def _reachable(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> dict[FunctionSymbol, None]:
+    """The method, those that it may call on its object, those that they may call, and so on."""
+    waiting = [method]
+    seen = {method: None}
+    while waiting:
+        for callee in _called(analysis, waiting.pop(), cls):
+            if callee not in seen:
+                seen[callee] = None
+                waiting.append(callee)
+    return seen
+
+
+def _called(analysis: Analysis, method: FunctionSymbol, cls: ClassSymbol) -> tuple[FunctionSymbol, ...]:
+    whole = _whole(analysis, method)
+    key = (method, cls)
+    return analysis.tracker.once(analysis.called, key, lambda: tuple(_callees(analysis, whole, method, cls)))
+
+
 def _whole(analysis: Analysis, method: FunctionSymbol) -> Uses:
-    return together(_uses(analysis, method))
+    return analysis.tracker.once(analysis.wholes, method, lambda: together(_uses(analysis, method)))
 
 
 def _uses(analysis: Analysis, method: FunctionSymbol) -> tuple[Uses, ...]:
@@ -186,34 +227,6 @@ def _uses(analysis: Analysis, method: FunctionSymbol) -> tuple[Uses, ...]:
         return uses_of(method) if method.parameters else ()
 
     return analysis.tracker.once(analysis.uses, method, found)
-
-
-def _with_callees(
-    analysis: Analysis,
-    use: Uses,
-    method: FunctionSymbol,
-    cls: ClassSymbol,
-    which: Callable[[FunctionSymbol], bool] = lambda callee: True,
-) -> Uses:
-    """What a statement uses by itself and through such methods of the object that it calls."""
-    reads, writes = set(use.reads), set(use.writes)
-    for callee in _reachable(analysis, filter(which, _callees(analysis, use, method, cls)), cls):
-        whole = _whole(analysis, callee)
-        reads |= whole.reads
-        writes |= whole.writes
-    return Uses(frozenset(reads), frozenset(writes))
-
-
-def _reachable(analysis: Analysis, methods: Iterable[FunctionSymbol], cls: ClassSymbol) -> dict[FunctionSymbol, None]:
-    """The methods, those that they may call on their object, and so on."""
-    waiting = list(methods)
-    seen = dict.fromkeys(waiting)
-    while waiting:
-        callee = waiting.pop()
-        fresh = [other for other in _callees(analysis, _whole(analysis, callee), callee, cls) if other not in seen]
-        seen.update(dict.fromkeys(fresh))
-        waiting += fresh
-    return seen
 
 
 def _callees(analysis: Analysis, use: Uses, method: FunctionSymbol, cls: ClassSymbol) -> Iterator[FunctionSymbol]:
