@@ -8,12 +8,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from tempfile import TemporaryFile
 
 import click
-import platformdirs
 
+from fullgraph.lint.cache import cache_folder
 from fullgraph.rules import __version__
 
 INSTALL = "pip install 'fullgraph[jit]'"
@@ -89,7 +88,7 @@ def _package(name: str, needed_by: tuple[str, ...], remedy: str) -> Diagnosis:
 
 def _cache() -> Diagnosis:
     """Nothing needs it: without it, all is done anew each time."""
-    folder = Path(platformdirs.user_cache_dir("fullgraph", appauthor=False))
+    folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):

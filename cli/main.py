@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "run a program as it is, watch what torch.compile does in it and report at its end",
     "rules": "list the rules and explain them",
     "server": "serve an editor: findings, fixes and verdicts where code is written (LSP)",
+    "cache": "say what is kept between runs, or delete it",
     "doctor": "say what is installed, what is missing and how to get it",
     "completion": "print what makes bash, zsh or fish complete commands and options",
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import platformdirs
 
+from fullgraph.lint.cache import cache_folder
 from fullgraph.rules import load
 from fullgraph.rules.model import Rule
 
@@ -48,7 +48,7 @@ def prove(codes: tuple[str, ...], torch_python: Path, jobs: int, fresh: bool) ->
     try:
         with Pool(torch_python, jobs) as pool:
             version = pool.version()
-            journal = Journal(Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "prove", version)
+            journal = Journal(cache_folder() / "prove", version)
             if fresh:
                 journal.clear()
             count = prover.count(rules, sheets)

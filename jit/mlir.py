@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_t
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
 from .loader import LoadError
+from .object_cache import ObjectCache
 from .region import NativeRegion
 from .runtime import Kernel
 from .worker import Failed, Worker, unavailable
@@ -40,7 +41,7 @@ Compiled: TypeAlias = Callable[..., Any]
 @cache
 def shared_worker() -> Worker:
     """The compiler of this process."""
-    return Worker()
+    return Worker(cache=ObjectCache())
 
 
 class Backend:

@@ -27,6 +27,7 @@ from functools import cache
 
 from .loader import unsupported_machine
 from .lower.signature import Artifact, Signature
+from .object_cache import ObjectCache
 
 LENGTH = struct.Struct("!Q")
 GRACE_S = 2.0
@@ -72,8 +73,10 @@ def unavailable() -> str | None:
 class Worker:
     """Compiles one region at a time, for any thread. A process made by `os.fork` gets a child of its own."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, cache: ObjectCache | None = None) -> None:
+        """What is in `cache` is not compiled again, whichever process put it there."""
         self.limits = limits or Limits()
+        self._cache = cache
         self._closed = False
         self._lock = threading.Lock()
         self._child: Child | None = None
@@ -92,7 +95,12 @@ class Worker:
         with self._lock:
             if (known := self._compiled.get(key)) is not None:
                 return known
-            answer = self._ask(*key)
+            kept = None if self._cache is None or dump else self._cache
+            answer = kept.load(text, signature) if kept is not None else None
+            if answer is None:
+                answer = self._ask(*key)
+                if kept is not None and isinstance(answer, Artifact):
+                    kept.store(text, signature, answer)
             if isinstance(answer, Artifact):
                 if len(self._compiled) >= REMEMBERED:
                     del self._compiled[next(iter(self._compiled))]

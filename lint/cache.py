@@ -62,11 +62,18 @@ class SummaryCache:
         return self._folder / key[:2] / key[2:]
 
 
+def cache_folder() -> Path:
+    """Where things are kept between runs, a folder a kind."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("fullgraph", appauthor=False))
+
+
 def prune(folder: Path, most: int = MOST) -> None:
     """Delete the files written longest ago, as many as `folder` holds more than `most` bytes; other runs may be at it
     too.
     """
-    files = [(state.st_mtime_ns, state.st_size, file) for file, state in _files(folder)]
+    files = [(state.st_mtime_ns, state.st_size, file) for file, state in files_in(folder)]
     excess = sum(size for _, size, _ in files) - most
     for _, size, file in sorted(files):
         if excess <= 0:
@@ -76,7 +83,8 @@ def prune(folder: Path, most: int = MOST) -> None:
         excess -= size
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def files_in(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files below a folder that are there to be looked at."""
     for file in folder.rglob("*"):
         with contextlib.suppress(OSError):
             if file.is_file():

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import platformdirs
 
 from fullgraph import rules
 
-from .cache import SummaryCache, prune
+from .cache import SummaryCache, cache_folder, prune
 from .closure import Closure
 from .config import AssumeCompiled
 from .discover import SUFFIXES, project_files, python_files
@@ -48,6 +47,7 @@ IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
 SUPPRESSING = (b"noqa", b"fullgraph:")
 UNUSED = "FG902"
+SUMMARIES, PROJECTS = "summaries", "projects"
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
@@ -80,13 +80,13 @@ class Run:
     def __init__(self, request: CheckRequest, advance: Advance) -> None:
         config = request.config
         self._advance = advance
-        folder = self._folder = _cache_folder() if request.use_cache else None
+        folder = self._folder = cache_folder() if request.use_cache else None
         self._request = request
         self._config = config
-        self._cache = None if folder is None else SummaryCache(folder / "summaries", rules.__version__)
+        self._cache = None if folder is None else SummaryCache(folder / SUMMARIES, rules.__version__)
         self._project = Project(config.root, self._cache, config.first_party, request.contents)
         self._asked_about = {str(path) for path in request.files}
-        file = None if folder is None or request.contents else folder / "projects" / _name(request)
+        file = None if folder is None or request.contents else folder / PROJECTS / _name(request)
         self._index = Index(file, self._describe, self._is_installed, request.contents)
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
@@ -109,7 +109,8 @@ class Run:
             self._index.keep_report(key, report)
         self._index.save()
         if self._fresh and self._folder is not None:
-            prune(self._folder)
+            for kind in (SUMMARIES, PROJECTS):
+                prune(self._folder / kind)
         self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
         return self._judged(report, considered)
 
@@ -412,10 +413,6 @@ def _entries(results: Iterable[Result], given: set[str]) -> tuple[Entry, ...]:
         msgspec.structs.replace(entry, path=display(entry.path), asked=entry.path in given) for entry in found.values()
     ]
     return tuple(sorted(shown, key=entry_order))
-
-
-def _cache_folder() -> Path:
-    return Path(platformdirs.user_cache_dir("fullgraph", appauthor=False))
 
 
 def _name(request: CheckRequest) -> str:

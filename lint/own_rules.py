@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import platformdirs
 
 from fullgraph import rules
 from fullgraph.rules.catalogue import pack, unpack
 from fullgraph.rules.model import Rule
+
+from .cache import cache_folder
 
 CHECKS = Path(__file__).with_name("checks")
 
@@ -25,7 +26,7 @@ def read(files: Sequence[Path]) -> tuple[Rule, ...]:
     whole = hashlib.blake2b(rules.__version__.encode(), digest_size=16)
     for file in files:
         whole.update(os.fsencode(file) + b"\0" + _bytes(file) + b"\0")
-    folder = Path(platformdirs.user_cache_dir("fullgraph", appauthor=False)) / "rules"
+    folder = cache_folder() / "rules"
     remembered = folder / f"{whole.hexdigest()}.json"
     if remembered.is_file():
         return tuple(unpack(remembered.read_text(encoding="utf-8")).values())

@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 import msgspec
-import platformdirs
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 from pygls.lsp.server import LanguageServer
 
+from fullgraph.lint.cache import cache_folder
 from fullgraph.rules import __version__
 from fullgraph.rules.page import page
 
@@ -54,7 +54,7 @@ class Server(LanguageServer):
             converter_factory=get_converter,
         )
         documents = Documents()
-        pages = Pages(platformdirs.user_cache_path("fullgraph", appauthor=False) / "pages")
+        pages = Pages(cache_folder() / "pages")
         self.state = State(documents, Checker(documents), pages)
         self.publisher = Publisher(self.publish)
         self.publishing: asyncio.Task[None] | None = None
