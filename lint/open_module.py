@@ -86,6 +86,7 @@ class OpenModule(Module):
         head = _common(before, after)
         tail = _common(before[head:][::-1], after[head:][::-1])
         if head == len(before) == len(after):
+            self._number(len(self.parts), 0)  # a text between that could not be parsed may have moved them
             return 0
         start, end = self._touched(head, len(before) - tail)
         self._number(end, len(after) - len(before))
@@ -93,7 +94,7 @@ class OpenModule(Module):
         last = len(after) - sum(len(part.lines) for part in self.parts[end:])
         region = after[first:last]
         try:
-            tree = ast.parse("\n".join(region) + "\n")
+            tree = ast.parse("\n".join(region) + ("\n" if last < len(after) else ""))
         except SyntaxError as error:
             if not _may_go_on(error, len(region)):
                 raise _moved(error, first) from None

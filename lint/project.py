@@ -94,11 +94,12 @@ class Project:
         """Take over what `contents` or the disk have for a file by now: the mask of what has changed, None where all
         that was found out has to be forgotten.
         """
+        self._sources.pop(path, None)
+        self._checked.discard(path)
+        self.problems.pop(path, None)
         if path not in self._by_path:
             return 0
         module = self._by_path.pop(path)
-        self._sources.pop(path, None)
-        self.problems.pop(path, None)
         if module is None:
             return 0 if self.load(path) is None else None
         if not isinstance(module, OpenModule) or path not in self._contents:
@@ -129,6 +130,10 @@ class Project:
         data = self._contents[path] if path in self._contents else Path(path).read_bytes()
         return notebooks.read(data) if path.endswith(SUFFIX) else Notebook(data)
 
+    def _may_change(self, path: str) -> bool:
+        """Whether an edit of the file is to be told from one of others."""
+        return self._bit is not None and (path in self._contents or self.is_first_party(path))
+
     def _load(self, path: str, notebook: Notebook) -> Module | None:
         if notebook.problem is not None:
             self.problems[path] = notebook.problem
@@ -143,8 +148,7 @@ class Project:
                 made_of = (path, notebook.source, name, package, base, summary.body)
                 if self._bit is not None and path in self._contents and not notebook.cells and is_utf8(notebook.source):
                     return OpenModule(*made_of, bit=self._bit)
-                changes = self._bit is not None and (path in self._contents or self.is_first_party(path))
-                mask = self._bit() if self._bit is not None and changes else 0
+                mask = self._bit() if self._bit is not None and self._may_change(path) else 0
                 return Module(*made_of, cells=notebook.cells, mask=mask, rebinding=mask)
 
     def find(self, dotted: str, importer: Module) -> Module | None:
@@ -169,8 +173,8 @@ class Project:
         worth parsing.
         """
         path = self.locate(dotted, importer.base)
-        if path is not None and path not in self._by_path and os.path.isfile(path):
-            source = Path(path).read_bytes()
+        if path is not None and path not in self._by_path and os.path.isfile(path) and not self._may_change(path):
+            source = self._read(path).source
             if name.encode() not in source and b"import *" not in source:
                 self.asked[importer.path].add(dotted)
                 return None

@@ -33,12 +33,12 @@ class Session:
 
     def update(self, path: str, source: bytes | None) -> None:
         """The file (absolute) holds this now; with None, what the disk has."""
-        before = self._contents.pop(path, None)
-        if source is not None:
+        if source is None:
+            self._contents.pop(path, None)
+        else:
             self._contents[path] = source
-        if source is None or source != before:
-            with uncollected():
-                self._run.edited(path)
+        with uncollected():
+            self._run.edited(path)
 
     def report(self, path: str, fixes: bool = False) -> CheckReport:
         """What a check of this file says, with its fixes or without: they take longer than all the rest."""
@@ -51,25 +51,35 @@ class _Lasting(Run):
 
     def __init__(self, request: CheckRequest) -> None:
         super().__init__(request, lambda done, total: None)
-        bits = itertools.count()
-        config = request.config
-        self._project = Project(config.root, None, config.first_party, request.contents, lambda: 1 << next(bits))
-        self._all = sorted(map(str, project_files(config.root, config.exclude)))
-        self._results: dict[Task, tuple[Result, int]] = {}
         self._given: list[str] = []
         self._fixes = False
+        self._begin()
+        self._exist = {*self._all}
+
+    def _begin(self) -> None:
+        """Forget all that was found out."""
+        bits = itertools.count()
+        config = self._config
+        self._project = Project(config.root, None, config.first_party, self._request.contents, lambda: 1 << next(bits))
+        self._units = None
+        self._all = sorted(map(str, project_files(config.root, config.exclude)))
+        self._results: dict[Task, tuple[Result, int]] = {}
 
     def edited(self, path: str) -> None:
         """The file has changed."""
         self._index.forget(path)
+        exists = Path(path).is_file()
+        if exists != (path in self._exist) and self._project.is_first_party(path):
+            self._begin()  # other files may have looked for it in vain, or for what lies elsewhere under its name
+            self._exist ^= {path}
+            return
         mask = self._project.edited(path)
-        if path not in self._all and Path(path).is_file():
-            self._all = sorted({*self._all, path})
-            mask = None  # where it was missing, it was looked for in vain
         if mask is None:
             self._results.clear()
-        elif mask:
-            self._results = {task: kept for task, kept in self._results.items() if not kept[1] & mask}
+        else:
+            self._results = {
+                task: kept for task, kept in self._results.items() if task.path != path and not kept[1] & mask
+            }
         if self._units is not None:
             self._units.drop(mask)
 

@@ -86,6 +86,7 @@ def _fillable(value: Value) -> Value:
 
 
 def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
+    analysis.tracker.rests |= module.mask_of("*")
     for node in module.bindings.get("*", ()):
         source = _import_base(module, node)
         found = analysis.project.find_star(source, module, name)
@@ -158,7 +159,13 @@ def _import_base(module: Module, node: Node) -> str:
 
 def _module(analysis: Analysis, module: Module, dotted: str) -> Value:
     found = analysis.project.find(dotted, module)
-    return ModuleRef(found) if found is not None else External(analysis.api.canonical(dotted))
+    return referred(analysis, found) if found is not None else External(analysis.api.canonical(dotted))
+
+
+def referred(analysis: Analysis, module: Module) -> Value:
+    """The module as a value, which an edit may replace."""
+    analysis.tracker.rests |= module.mask
+    return ModuleRef(module)
 
 
 def _member(analysis: Analysis, module: Module, base: str, found: Module | None, name: str) -> Value:
@@ -168,7 +175,7 @@ def _member(analysis: Analysis, module: Module, base: str, found: Module | None,
         return value_of(analysis, found, name)
     submodule = analysis.project.find(f"{base}.{name}", module)
     if submodule is not None:
-        return ModuleRef(submodule)
+        return referred(analysis, submodule)
     if found is not None:
         value = _elsewhere(analysis, found, name)
         return UNKNOWN if isinstance(value, External) and value.name.startswith("builtins.") else value

@@ -69,7 +69,7 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
             if name in module.bindings:
                 return names.value_of(frame.analysis, module, name)
             submodule = frame.analysis.project.find(f"{module.name}.{name}", module)
-            return UNKNOWN if submodule is None else ModuleRef(submodule)
+            return UNKNOWN if submodule is None else names.referred(frame.analysis, submodule)
         case Class():
             return _class_attribute(frame, span, receiver, name)
         case Super():
