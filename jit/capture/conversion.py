@@ -32,6 +32,8 @@ class Conversion:
     shapes: Shapes = field(default_factory=Shapes)
     training: bool | None = None
     """The mode of the module among the arguments, if there is one."""
+    wrapped: frozenset[CodeType] = frozenset()
+    """What the code, a decorator's wrapper, was made for."""
 
     @property
     def frame(self) -> str:

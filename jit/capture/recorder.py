@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import linecache
 import sys
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, wraps
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -87,7 +88,8 @@ class Recorder:
         recorder = self
 
         def convert(self: Any, frame: FrameType, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
-            conversion = Conversion(frame.f_code, sys._getframe(), training=_training(frame))
+            caller = sys._getframe()
+            conversion = Conversion(frame.f_code, caller, training=_training(frame), wrapped=_wrapped(frame))
             recorder._open.append(conversion)
             try:
                 result = original(self, frame, *args, skip=skip + 1, **kwargs)
@@ -241,7 +243,8 @@ class Recorder:
             self._emit(Failure(kind, *self._place(conversion, error), reason))
 
     def _close(self, conversion: Conversion) -> None:
-        for code, positions in conversion.traced.items():
+        # What a wrapper calls besides, before it comes to the function that it wraps, is not what was compiled.
+        for code, positions in sorted(conversion.traced.items(), key=lambda item: item[0] not in conversion.wrapped):
             if self._paths.first_party(code.co_filename):
                 path, name = self._paths.shown(code.co_filename), user_name(code.co_qualname)
                 places = extents(positions, partial(linecache.getline, code.co_filename))
@@ -336,6 +339,13 @@ def _training(frame: FrameType) -> bool | None:
     modules = (value for value in frame.f_locals.values() if isinstance(value, torch.nn.Module))
     # A module whose constructor has not come to the base's knows nothing of itself yet.
     return next((vars(module).get("training") for module in modules), None)
+
+
+def _wrapped(frame: FrameType) -> frozenset[CodeType]:
+    """The functions that a wrapper's closure holds, without the wrappers of other decorators around them."""
+    free = map(frame.f_locals.get, frame.f_code.co_freevars)
+    made_for = (inspect.unwrap(value) for value in free if isinstance(value, FunctionType))
+    return frozenset(function.__code__ for function in made_for if isinstance(function, FunctionType))
 
 
 def _told(error: BaseException) -> tuple[str, str]:

@@ -378,7 +378,7 @@ def test_findings_outside_the_working_directory_are_judged_too(tmp_path: Path) -
 
 
 def test_what_a_script_compiles_of_a_library_is_judged_too(tmp_path: Path) -> None:
-    """No code says which function that is: the run does."""
+    """No code says which function that is: the run does, also through its decorators, whatever else these call."""
     library = tmp_path / "site-packages/nets.py"
     library.parent.mkdir()
     library.write_text(LIBRARY)
@@ -389,14 +389,32 @@ def test_what_a_script_compiles_of_a_library_is_judged_too(tmp_path: Path) -> No
     )
     done = verify(tmp_path, "main.py", "--first-party", str(library), "--output-format", "json")
     (target,) = json.loads(done.stdout)["targets"]
-    assert [(item["line"], item["verdict"]) for item in target["findings"]] == [(8, "confirmed")]
+    assert [(item["line"], item["verdict"]) for item in target["findings"]] == [(26, "confirmed")]
     assert target["unpredicted"] == []
 
 
 LIBRARY = """\
+import functools
 import torch
 
+def counts(x):
+    return len(x)
+
+def checked(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x * counts(x))
+    return wrapper
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x * 2)
+    return wrapper
+
 class Net(torch.nn.Module):
+    @checked
+    @doubled
     def forward(self, x):
         return self.rest(x * 2)
 
