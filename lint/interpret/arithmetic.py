@@ -128,6 +128,8 @@ def _tensor_result(name: str, left: Value, right: Value) -> Value:
     other = next((v for v in (left, right) if not isinstance(v, Tensor)), None)
     if isinstance(other, (Mapping,)) or (isinstance(other, (Const, Host)) and other.kind == "str"):
         return UNKNOWN
+    if other == UNKNOWN and all(v.array for v in tensors):
+        return UNKNOWN  # of a tensor and an array it is a tensor
     dtype = "bool" if name in COMPARISONS else _promoted(name, left, right)
     sizes = _broadcast(tensors) if name != "matmul" else None
     # a draw compared or combined with plain numbers is still a draw

@@ -11,7 +11,7 @@ from broken_lines import broken_lines
 from project_on_disk import ProjectOnDisk
 
 HEADER = """\
-import itertools, functools, math, random
+import itertools, functools, math, operator, random
 from dataclasses import dataclass
 import numpy as np
 import torch
@@ -217,6 +217,10 @@ SILENT = {
     "booleans that were counted": """
         where = (x > 0).cumsum(0) - 1
         return x[where]
+    """,
+    "what may be a tensor, times a number of numpy's": """
+        y = operator.attrgetter("data")(x) * np.sqrt(2)
+        return y.to(y.dtype)
     """,
     "integer index tensors": """
         order = x.argsort()
