@@ -133,9 +133,12 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
 def switches(analysis: Analysis, module: Module) -> tuple[frozenset[str], frozenset[str]]:
     """The module's config flags and the functions it lets Dynamo reorder."""
 
+    if b"_dynamo" not in module.source:
+        return frozenset(), frozenset()
+
     def told(found: Callable[[Analysis, Module], Iterator[str]]) -> frozenset[str]:
         analysis.tracker.rests |= module.everything
-        return frozenset(found(analysis, module) if b"_dynamo" in module.source else ())
+        return frozenset(found(analysis, module))
 
     key = f"switches of {module.path}"
     flags = analysis.tracker.once(analysis.notes, key, lambda: told(config_flags))

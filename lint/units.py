@@ -11,6 +11,7 @@ from .emission import Emission
 from .findings import Entry
 from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
+from .interpret.cutoff import gives_the_same
 from .interpret.frame import Settings
 from .project import Project
 from .results import Kind, Result, Task, entry_order, packed
@@ -60,7 +61,7 @@ class Units:
         """Forget what rests on these parts of the project; with None, everything."""
         if mask is None:
             self._analysis = self._new_analysis()
-        else:
+        elif mask.bit_count() > 1 or not gives_the_same(self._analysis, mask):
             self._analysis.drop(mask)
 
     def resting(self, task: Task) -> tuple[Result, int]:

@@ -160,15 +160,17 @@ class Analysis:
         if self.following is not None:
             self.following.guards.append(Guard(kind, place, value))
 
+    @property
+    def tables(self) -> tuple[Table[Any, Any], ...]:
+        return (
+            *(self.memo, self.partial, self.attributes, self.plans, self.uses, self.wholes, self.called, self.effects),
+            *(self.globals, self.decorated, self.give_back, self.class_values, self.later_stores, self.stored_later),
+            *(self.dataclasses, self.mro, self.tensor_parameters, self.notes, self.explored),
+        )
+
     def drop(self, mask: int) -> None:
         """Forget all that rests on code that has been edited."""
-        tables: tuple[Table[Any, Any], ...] = (
-            *(self.memo, self.partial, self.attributes, self.plans, self.uses, self.wholes, self.called, self.effects),
-            *(self.globals, self.decorated),
-            *(self.give_back, self.class_values, self.later_stores, self.stored_later, self.dataclasses, self.mro),
-            *(self.tensor_parameters, self.notes, self.explored),
-        )
-        for table in tables:
+        for table in self.tables:
             table.drop(mask)
         for instance in [instance for instance in self.constructions if instance not in self.attributes]:
             del self.constructions[instance]

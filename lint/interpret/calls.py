@@ -134,7 +134,7 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         built = _interpret(frame, function, env, traced)
         frame.absorb(built.emissions, Site(frame.module.path, frame.qualname, span))
         return built.value
-    result = _recalled(analysis, key) or _worked_out(frame, function, env, traced, key)
+    result = _recalled(analysis, key) or work_out(frame, function, env, traced, key)
     frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
 
@@ -150,7 +150,8 @@ def _recalled(analysis: Analysis, key: object) -> CallResult | None:
     return result
 
 
-def _worked_out(frame: Frame, function: Function, env: dict[str, Value], traced: bool, key: object) -> CallResult:
+def work_out(frame: Frame, function: Function, env: dict[str, Value], traced: bool, key: object) -> CallResult:
+    """Interpret a call, and remember what it gives unless that depends on more than the key."""
     analysis = frame.analysis
     touched, cut_at, analysis.cut_at = analysis.touched, analysis.cut_at, UNCUT
     outer, analysis.tracker.rests = analysis.tracker.rests, 0
