@@ -95,17 +95,22 @@ class Worker:
         with self._lock:
             if (known := self._compiled.get(key)) is not None:
                 return known
-            kept = None if self._cache is None or dump else self._cache
-            answer = kept.load(text, signature) if kept is not None else None
-            if answer is None:
-                answer = self._ask(*key)
-                if kept is not None and isinstance(answer, Artifact):
-                    kept.store(text, signature, answer)
+            answer = self._kept(text, signature) if self._cache is not None and not dump else self._ask(*key)
             if isinstance(answer, Artifact):
                 if len(self._compiled) >= REMEMBERED:
                     del self._compiled[next(iter(self._compiled))]
                 self._compiled[key] = answer
             return answer
+
+    def _kept(self, text: str, signature: Signature) -> Artifact | Failed:
+        """The code from the cache, or from the compiler for the cache."""
+        assert self._cache is not None
+        if (known := self._cache.load(text, signature)) is not None:
+            return known
+        answer = self._ask(text, signature, False)
+        if isinstance(answer, Artifact):
+            self._cache.store(text, signature, answer)
+        return answer
 
     def _ask(self, text: str, signature: Signature, dump: bool) -> Artifact | Failed:
         try:

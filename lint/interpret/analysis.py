@@ -93,7 +93,7 @@ class Analysis:
     environment: frozenset[str] = frozenset()
     """Environment variables that the project sets."""
     tracker: Tracker = field(default_factory=Tracker)
-    memo: Table[object, CallResult] = field(default_factory=Table)
+    memo: Table[Any, CallResult] = field(default_factory=Table)
     attributes: Table[Instance, dict[str, Value]] = field(default_factory=Table)
     constructions: dict[Instance, Construction] = field(default_factory=dict)
     """Objects whose attributes are worked out when they are read."""
@@ -139,7 +139,7 @@ class Analysis:
     following: Following | None = None
     """The call being followed; None while no single one is."""
     program: Program = field(default_factory=Program)
-    explored: Table[object, tuple[Emission, ...]] = field(default_factory=Table)
+    explored: Table[Any, tuple[Emission, ...]] = field(default_factory=Table)
     """What entries brought up, where that rests on files that are being edited."""
     followed: dict[object, list[tuple[EntryRecord, Called]]] = field(default_factory=dict)
     """The calls followed one by one, in order, by the code that they compile: objects of one class share it."""
