@@ -98,16 +98,19 @@ def countable(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def write(file: Path, entries: Iterable[Known]) -> None:
-    """Replace the file at once or not at all.
+    """Replace the file, or the one that it is a link to, at once or not at all.
 
-    Raises BaselineError where the folder can't be written to.
+    Raises BaselineError where the folder can't be written to, or what is there is no file.
     """
+    place = file.resolve()
+    if place.exists() and not place.is_file():
+        raise BaselineError(f"can't write the baseline {file}: it is no file")
     document = {"schema": SCHEMA, "findings": [msgspec.to_builtins(entry) for entry in sorted(entries)]}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     try:
-        with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}.") as folder:
-            fresh = Path(folder, file.name)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as folder:
+            fresh = Path(folder, place.name)
             fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
-            fresh.replace(file)
+            fresh.replace(place)
     except OSError as error:
         raise BaselineError(f"can't write the baseline {file}: {error.strerror}") from None

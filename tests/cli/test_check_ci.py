@@ -215,6 +215,18 @@ def test_a_baseline_counts_paths_from_its_own_folder(monkeypatch: pytest.MonkeyP
     assert check("--baseline", "../known.json").exit_code == 0
 
 
+def test_a_baseline_may_be_a_link_and_is_no_device() -> None:
+    Path("elsewhere").mkdir()
+    Path("known.json").symlink_to("elsewhere/known.json")
+    check("--write-baseline", "known.json")
+    assert Path("known.json").is_symlink()
+    assert check("--baseline", "known.json").exit_code == 0
+    os.mkfifo("pipe")
+    refused = check("--write-baseline", "pipe")
+    assert refused.exit_code == 2
+    assert "it is no file" in refused.stderr
+
+
 def test_a_file_name_that_is_no_text_in_every_format_and_in_a_baseline() -> None:
     name = os.fsdecode(b"a\xff.py")
     Path("m.py").rename(name)
