@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class Background:
 
 
 def render(report: CheckReport, output_format: str, notes: bool, background: Background = Background()) -> str:
-    """The report as text; for GitHub the summary of the step is written on the side."""
+    """The report as text; for GitHub the summary of the step, and a review, are written on the side."""
     match output_format:
         case "json":
             from fullgraph.lint.emit import json
@@ -39,9 +39,10 @@ def render(report: CheckReport, output_format: str, notes: bool, background: Bac
         case "sarif":
             return _sarif(report, background)
         case "github":
-            from fullgraph.lint.emit import github
+            from fullgraph.lint.emit import github, review
 
-            _write_summary(github.summary(report, notes))
+            _write_beside("GITHUB_STEP_SUMMARY", "a", lambda: github.summary(report, notes))
+            _write_beside("FULLGRAPH_REVIEW", "w", lambda: review.render(report, notes))
             return github.render(report, notes)
         case "gitlab":
             from fullgraph.lint.emit import gitlab
@@ -64,11 +65,11 @@ def _sarif(report: CheckReport, background: Background) -> str:
     return sarif.render(report, every, rules.__version__, background.known, background.has_baseline)
 
 
-def _write_summary(summary: str) -> None:
-    """GitHub names a file for the summary of the step that runs."""
-    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+def _write_beside(variable: str, mode: str, text: Callable[[], str]) -> None:
+    """GitHub names a file for the summary of the step that runs, the action one for its review."""
+    if file := os.environ.get(variable):
         try:
-            with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as out:
-                out.write(summary)
+            with Path(file).open(mode, encoding="utf-8", errors="backslashreplace") as out:
+                out.write(text())
         except OSError as error:
-            raise click.FileError(file, f"{error.strerror} (named by GITHUB_STEP_SUMMARY)") from None
+            raise click.FileError(file, f"{error.strerror} (named by {variable})") from None

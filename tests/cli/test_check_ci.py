@@ -371,3 +371,25 @@ def test_what_others_include_is_valid(schema: str, file: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(ROOT / file)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_review_has_a_suggestion_for_each_fix_of_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FULLGRAPH_REVIEW", "review.json")
+    Path("m.py").write_text(
+        "import torch\n\n@torch.compile\ndef f(x):\n    print(x)\n    y = x + 1\n    print(y)\n"
+        "    return y.sum().item()\n"
+    )
+    for _ in range(2):
+        check("--output-format", "github", "m.py")
+    review = json.loads(Path("review.json").read_text())
+    assert review["event"] == "COMMENT"
+    lines = Path("m.py").read_text().split("\n")
+    for comment in review["comments"]:
+        _, fence, text = comment["body"].partition("```suggestion\n")
+        assert (comment["path"], comment["side"], bool(fence)) == ("m.py", "RIGHT", True)
+        first = comment.get("start_line", comment["line"])
+        lines_now = [*lines[: first - 1], *text.removesuffix("\n```").split("\n"), *lines[comment["line"] :]]
+        compile("\n".join(lines_now), "m.py", "exec", dont_inherit=True)
+        assert lines_now != lines
+    assert [comment["line"] for comment in review["comments"]] == [5, 7]
+    assert "**FG" in review["comments"][0]["body"]
