@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import inspect
 import linecache
+import random
 import runpy
 import sys
 import threading
@@ -125,7 +126,12 @@ class Caller:
         return tuple(args), kwargs
 
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What to call: the object named, or what it makes if it is a function that returns modules."""
+        """What to call: the object named, or what it makes if it is a function that returns modules.
+
+        Random weights are the same in each run, since a branch may depend on them.
+        """
+        torch.manual_seed(0)
+        random.seed(0)
         holder = (
             construct.load_module(self._wanted.module) if self._wanted.module else construct.load(self._wanted.path)
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import torch
 
 SCHEMA = Path(__file__).parent.parent.parent / "docs/schema/verify.json"
 
@@ -65,6 +66,14 @@ class Plain(torch.nn.Module):
         for layer in self.layers:
             x = layer(x)
         return x
+
+class Drawn(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drawn = float(torch.rand(()))
+
+    def forward(self, x):
+        raise ValueError(f"drawn {self.drawn}")
 
 def make_plain() -> torch.nn.Module:
     return Plain(4)
@@ -148,6 +157,7 @@ factory-and-more = { target = "pkg/nets.py::repeat", inputs = ["pkg/nets.py::inp
 makes = { target = "pkg/nets.py::make_plain", inputs = ["f32[2,4]"] }
 called = { target = "pkg/nets.py::plain()", inputs = ["f32[2,4]"] }
 not-called = "pkg/nets.py::plain"
+drawn = { target = "pkg/nets.py::Drawn", inputs = ["f32[3]"] }
 fake = { target = "pkg/nets.py::Seven", fake = true, inputs = ["f32[2,1000000]"] }
 data = { target = "pkg/nets.py::data", inputs = ["f32[2,3]", "bool[2,3]"] }
 data-wrong = { target = "pkg/nets.py::data", inputs = ["3", "bool[2,3]"] }
@@ -230,6 +240,11 @@ def test_what_does_not_says_why(configured: dict[str, Any], name: str, detail: s
     target = configured[name]
     assert target["status"] == "failed"
     assert target["detail"].startswith(detail)
+
+
+def test_random_weights_are_the_same_in_each_run(configured: dict[str, Any]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    assert f"drawn {float(torch.rand((), generator=generator))}" in configured["drawn"]["detail"]
 
 
 def test_what_dynamo_makes_of_wrong_inputs_is_nobodys_fault(configured: dict[str, Any]) -> None:
