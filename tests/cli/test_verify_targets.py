@@ -67,14 +67,6 @@ class Plain(torch.nn.Module):
             x = layer(x)
         return x
 
-class Drawn(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.drawn = float(torch.rand(()))
-
-    def forward(self, x):
-        raise ValueError(f"drawn {self.drawn}")
-
 def make_plain() -> torch.nn.Module:
     return Plain(4)
 
@@ -104,6 +96,14 @@ class Seven(torch.nn.Module):
 
     def forward(self, x):
         return x @ self.weight
+
+class Drawn(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drawn = float(torch.rand(()))
+
+    def forward(self, x):
+        raise ValueError(f"drawn {self.drawn}")
 """
 TESTS = """\
 import pytest
