@@ -33,6 +33,7 @@ from .request import CheckRequest
 from .results import Done, Kind, Result, Task, entry_order
 from .source import display
 from .twins import generator_named, generator_of
+from .vocabulary import SUPPRESSING
 
 if TYPE_CHECKING:
     from .comments import Comments
@@ -45,7 +46,6 @@ FOLDER = b"folder"
 IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
 IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
-SUPPRESSING = (b"noqa", b"fullgraph:")
 UNUSED = "FG902"
 SUMMARIES, PROJECTS = "summaries", "projects"
 TOGETHER = "together"
@@ -212,7 +212,7 @@ class Run:
             generator=generator_named(source),
             environment=() if module is None else tuple(sorted(set(variables_set(module)))),
             unknown_codes=_unknown_codes(source) if b"fullgraph:" in source and path.endswith(".py") else (),
-            suppresses=any(word in source.lower() for word in SUPPRESSING),
+            suppresses=any(word.encode() in source.lower() for word in SUPPRESSING),
         )
 
     # results

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .findings import Span
+from .vocabulary import SUPPRESSING
 
-WORDS = ("noqa", "fullgraph:")
-"""Without one of them a file has no suppression comment."""
 OURS = re.compile(r"#\s*fullgraph:\s*ignore(?:\s*\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
 NOQA = re.compile(r"#\s*noqa(?::\s*(?P<codes>[A-Z]+[0-9]*(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
 
@@ -56,7 +55,7 @@ class Suppressions:
 
 def suppressions(text: str) -> Suppressions:
     """Read the comments of a file; text without the words costs no tokenizing."""
-    if not any(word in text.lower() for word in WORDS):
+    if not any(word in text.lower() for word in SUPPRESSING):
         return Suppressions()
     comments: list[Comment] = []
     statements: list[tuple[int, int]] = []

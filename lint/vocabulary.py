@@ -33,6 +33,8 @@ HOOKS = words(
     register_module_full_backward_hook register_module_full_backward_pre_hook
     """
 )
+SUPPRESSING = ("noqa", "fullgraph:")
+"""Without one of them, in whatever case, a file has no suppression comment."""
 MUTATORS = words("add append appendleft clear extend insert pop popleft remove setdefault update")
 """Methods that change a list, set, dict or deque."""
 OPAQUE = words(
