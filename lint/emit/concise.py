@@ -22,6 +22,11 @@ def shown(report: CheckReport, notes: bool) -> list[Finding]:
     return [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
 
 
+def placed(finding: Finding) -> str:
+    """The message, for what only knows the lines of files: in a notebook it names the cell and the line."""
+    return finding.message if finding.span.cell is None else f"{finding.span.start}: {finding.message}"
+
+
 def headline(finding: Finding, look: Look) -> str:
     """Columns count from 1 here, as editors expect; a severity that is not the usual one is named."""
     span, severity = finding.span, finding.severity

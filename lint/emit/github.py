@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..apply import edited, rows_of
 from ..findings import CheckReport, Finding, Fix, Severity, Span
-from .concise import shown
+from .concise import placed, shown
 from .look import printable
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -32,7 +32,7 @@ def _command(finding: Finding) -> str:
         if span.line == span.end_line:
             place |= {"col": str(span.column + 1), "endColumn": str(span.end_column + 1)}
     properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
-    return f"::{COMMANDS[finding.severity]} {properties}::{_data(f'{finding.message}. Instead: {finding.advice}.')}"
+    return f"::{COMMANDS[finding.severity]} {properties}::{_data(f'{placed(finding)}. Instead: {finding.advice}.')}"
 
 
 def _data(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..findings import CheckReport, Finding, Severity
 from ..fingerprint import fingerprints
-from .concise import shown
+from .concise import placed, shown
 
 SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.NOTE: "info"}
 
@@ -19,13 +19,13 @@ def render(report: CheckReport, notes: bool) -> str:
 
 
 def _issue(finding: Finding, name: str) -> dict[str, Any]:
+    """A line has to be named; those of a notebook's cell are no lines of the file, so that its first stands for all."""
+    span = finding.span
+    begin, end = (span.line, span.end_line) if span.cell is None else (1, 1)
     return {
-        "description": finding.message,
+        "description": placed(finding),
         "check_name": finding.code,
         "fingerprint": name,
         "severity": SEVERITIES[finding.severity],
-        "location": {
-            "path": finding.span.path,
-            "lines": {"begin": finding.span.line, "end": finding.span.end_line},
-        },
+        "location": {"path": span.path, "lines": {"begin": begin, "end": end}},
     }

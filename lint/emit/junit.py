@@ -33,9 +33,7 @@ def _suite(root: ElementTree.Element, path: str, findings: list[Finding]) -> Non
     suite = ElementTree.SubElement(root, "testsuite", name=_text(path), tests=count, failures=count, errors="0")
     for finding in findings:
         name = _text(f"{finding.code}: {finding.function} ({finding.span.start})")
-        case = ElementTree.SubElement(
-            suite, "testcase", name=name, classname=_text(path), file=_text(path), line=str(finding.span.line)
-        )
+        case = ElementTree.SubElement(suite, "testcase", name=name, classname=_text(path))
         failure = ElementTree.SubElement(case, "failure", message=_text(finding.message), type=finding.code)
         failure.text = _text(f"{finding.span.start}: {finding.message}\n{finding.advice}")
 

@@ -13,6 +13,7 @@ from fullgraph.rules.page import page
 
 from ..findings import CheckReport, Edit, Finding, Fix, Severity, Span
 from ..fingerprint import fingerprints
+from .concise import placed
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
@@ -76,7 +77,7 @@ def _result(finding: Finding, index: int, name: str) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": LEVELS[finding.severity],
-        "message": {"text": f"{finding.message}. {finding.advice[:1].upper()}{finding.advice[1:]}."},
+        "message": {"text": f"{placed(finding)}. {finding.advice[:1].upper()}{finding.advice[1:]}."},
         "locations": [
             {
                 "physicalLocation": _location(finding.span),
