@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .capture import Paths
 
 WARM = (
-    "fullgraph.jit.lower.decompositions",
-    "fullgraph.jit.lower.plan",
     "torch._dynamo.backends.debugging",
     "torch._dynamo.backends.inductor",
     "torch._dynamo.dce_extra_outputs",
@@ -42,6 +40,8 @@ WARM = (
     "torch.fx.experimental.validator",
 )
 """What a first compilation imports: here once, rather than in every child."""
+NATIVE = ("fullgraph.jit.lower.decompositions", "fullgraph.jit.lower.plan")
+"""What it imports to make native code."""
 
 FORKED = "processes that it forked compile too, which is not observed here; `fullgraph run` observes all of a program"
 
@@ -56,16 +56,17 @@ class Ready:
     """Why the MLIR backend is not available."""
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, *, native: bool) -> None:
     """Prepare, say so, and work until the other side hangs up."""
     connection = Connection(descriptor)
-    connection.send(_prepare())
-    gc.collect()
+    gc.disable()  # next to nothing is garbage while modules are imported, and looking for it takes a fifth of the time
+    connection.send(_prepare(native))
     gc.freeze()
+    gc.enable()
     supervise(connection, _become_program)
 
 
-def _prepare() -> Ready:
+def _prepare(native: bool) -> Ready:
     import torch
 
     version = str(torch.__version__)
@@ -74,7 +75,7 @@ def _prepare() -> Ready:
             importlib.import_module(f"fullgraph.jit.{name}")
     except (ImportError, AttributeError) as error:
         return Ready(version, f"{error}; {remark(version) or 'is the installation of torch whole?'}")
-    for name in WARM:
+    for name in (*WARM, *(NATIVE if native else ())):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _warm_up()
@@ -82,15 +83,17 @@ def _prepare() -> Ready:
 
 
 def _warm_up() -> None:
-    """Fill the tables that Dynamo makes at its first compilation and its first graph break, and forget the rest."""
+    """Fill the tables that Dynamo makes at its first compilation, module and graph break, and forget the rest."""
     import torch
 
     def broken(x: torch.Tensor) -> torch.Tensor:
+        x = layer(x)
         return x + 1 if x.sum() > 0 else x
 
     # It flushes 32 MB through the caches for every function that is compiled, to log how fast the guards are.
     torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # type: ignore[attr-defined]
     with torch.random.fork_rng(devices=[]):
+        layer = torch.nn.Linear(2, 2)
         torch.compile(broken, backend="eager")(torch.ones(2))
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()

@@ -25,6 +25,7 @@ from .targets import Job, Object
 PATIENCE_S = 2.0
 SHOWN_OUTPUT = 20
 """Lines of a program's stderr that are kept."""
+SERVER = "import sys; from fullgraph.jit.child import serve; serve(int(sys.argv[1]), native='native' in sys.argv)"
 
 
 class ServerError(RuntimeError):
@@ -40,13 +41,20 @@ class Running(NamedTuple):
     events: Path
 
 
+class Kind(NamedTuple):
+    """What a server is started with, and what it prepares: the variables, and whether for native code."""
+
+    environment: tuple[tuple[str, str], ...]
+    native: bool
+
+
 class Pool:
-    """Runs jobs, some at a time, in processes forked from one that has imported torch: one for each environment."""
+    """Runs jobs, some at a time, in processes forked from one that has imported torch: one for each kind."""
 
     def __init__(self, parallel: int) -> None:
         self._parallel = parallel
         self._stack = contextlib.ExitStack()
-        self._servers: dict[tuple[tuple[str, str], ...], tuple[Connection, Ready]] = {}
+        self._servers: dict[Kind, tuple[Connection, Ready]] = {}
         self._numbers = itertools.count()
 
     def __enter__(self) -> Pool:
@@ -77,11 +85,11 @@ class Pool:
                 yield done[number]
 
     def _start(self, number: int, job: Job) -> Running:
-        if job.environment not in self._servers:
+        kind = Kind(job.environment, native=_native(job))
+        if kind not in self._servers:
             name = f"server-{len(self._servers)}.log"
-            server = _server(self._scratch / name, dict(job.environment))
-            self._servers[job.environment] = self._stack.enter_context(server)
-        connection, ready = self._servers[job.environment]
+            self._servers[kind] = self._stack.enter_context(_server(self._scratch / name, kind))
+        connection, ready = self._servers[kind]
         events = self._scratch / f"{number}.jsonl"
         events.touch()
         try:
@@ -114,19 +122,19 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 @contextlib.contextmanager
-def _server(log_file: Path, environment: dict[str, str]) -> Iterator[tuple[Connection, Ready]]:
+def _server(log_file: Path, kind: Kind) -> Iterator[tuple[Connection, Ready]]:
     if importlib.util.find_spec("torch") is None:
         raise ServerError("torch is not installed; pip install 'fullgraph[jit]'")
     ours, theirs = Pipe()
     with log_file.open("w+") as log, ours:
         # In a session of its own, so that Ctrl-C in the terminal ends only this side; the closing pipe ends the other.
         server = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from fullgraph.jit.child import serve; serve({theirs.fileno()})"],
+            [sys.executable, "-P", "-c", SERVER, str(theirs.fileno()), *(["native"] if kind.native else [])],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, **environment},
+            env={**os.environ, **dict(kind.environment)},
             start_new_session=True,
         )
         theirs.close()
@@ -174,14 +182,18 @@ def _last_words(cause: str, output: str) -> str:
     return f"{cause}; its last output: {last}" if last else cause
 
 
+def _native(job: Job) -> bool:
+    """Whether it is to run as native code."""
+    return job.settings.backend in (None, "mlir") and not job.settings.fake
+
+
 def _observation(item: Running, status: Status, detail: str | None, errors: str = "") -> Observation:
     """`errors` is what the program said on stderr, for one that did not end well."""
-    settings = item.job.settings
     return replace(
         observation(item.job.target.text, read(item.events)),
         status=status,
         detail=detail,
         torch=item.ready.torch,
-        no_mlir=item.ready.no_mlir if settings.backend in (None, "mlir") and not settings.fake else None,
+        no_mlir=item.ready.no_mlir if _native(item.job) else None,
         output=tuple(errors.strip().splitlines()[-SHOWN_OUTPUT:]),
     )
