@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,9 +71,11 @@ def recheck(requests: Sequence[CheckRequest]) -> Callable[[Contents], CheckRepor
 
 def save(changed: Iterable[tuple[str, bytes, bytes]], diff: bool) -> None:
     """Write the files, or print what would change."""
+    from fullgraph.lint.apply import patch
+
     for path, before, after in changed:
         if diff:
-            text = "".join(_diff(path, before, after))
+            text = "".join(patch(path, before, after))
             # A terminal is to run no control characters; a patch in a pipe stays as it is.
             click.echo(readable(text) if sys.stdout.isatty() else text, nl=False)
         else:
@@ -98,15 +100,6 @@ def _write(path: str, before: bytes, after: bytes) -> None:
         apply.write(path, before, after)
     except OSError as error:
         raise click.FileError(path, error.strerror or str(error)) from None
-
-
-def _diff(path: str, before: bytes, after: bytes) -> Iterator[str]:
-    from difflib import unified_diff
-
-    from fullgraph.lint.apply import rows_of
-
-    for row in unified_diff(rows_of(before)[1], rows_of(after)[1], path, path):
-        yield row if row.endswith(("\n", "\r")) else f"{row}\n\\ No newline at end of file\n"
 
 
 def _summary(outcome: Outcome, fixing: Fixing) -> str:

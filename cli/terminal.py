@@ -44,5 +44,5 @@ def _page(rule: Rule) -> str | None:
     return next(iter((*rule.references, *(BREAKS.format(gb.lower()) for gb in rule.gb))), None)
 
 
-def show(text: str) -> None:
-    click.echo(text, nl=False, color=colour())
+def show(text: str, err: bool = False) -> None:
+    click.echo(text, nl=False, color=colour(), err=err)

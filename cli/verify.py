@@ -14,7 +14,7 @@ from fullgraph.lint.config import Mode, load
 from fullgraph.lint.findings import Confidence
 from fullgraph.rules import load as load_rules
 
-from . import html_report
+from . import html_report, mending
 from .projects import build_request
 from .terminal import show, width
 
@@ -133,6 +133,14 @@ def one_mode(context: click.Context, parameter: click.Parameter, value: bool) ->
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @html_report.option
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this file's settings.")
+@click.option(
+    "--fix",
+    "fixing",
+    is_flag=True,
+    help="Try the fixes of confirmed findings, the unsafe ones too: run with and without each, and apply those that "
+    "remove the cause and change nothing else.",
+)
+@click.option("--diff", is_flag=True, help="Print what --fix would change, write nothing; exit with 1 if there is any.")
 @click.option("--watch", is_flag=True, help="Verify again whenever a file changes, until interrupted.")
 @click.pass_context
 def verify(context: click.Context, /, watch: bool, **options: Any) -> int:
@@ -147,6 +155,9 @@ def verify(context: click.Context, /, watch: bool, **options: Any) -> int:
     or compiled nothing.
     """
     arguments = context.meta[ARGUMENTS]
+    if (options["fixing"] or options["diff"]) and (watch or options["record_folder"]):
+        other = "--watch" if watch else "--record"
+        raise click.UsageError(f"{other} and fixing can't be asked for together: run one after the other")
     if watch:
         from .watch import watching
 
@@ -173,6 +184,8 @@ def verified(
     show_ir: str | None,
     page: Path | None,
     config_file: Path | None,
+    fixing: bool,
+    diff: bool,
     **options: Any,
 ) -> int:
     """Verify once; `arguments` are for the programs. Gives the exit code."""
@@ -206,13 +219,21 @@ def verified(
         checked["target_torch"] = torch_version()  # what the findings are held against
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
         kept = Kept.of(plan.target for plan in planned)
-        reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
+        if fixing or diff:
+            fixed = session.fixed(planned, request, jobs, watched, compare_eager)
+        else:
+            reports = session.reports(planned, request, jobs, watched, compare_eager, record_folder)
+            fixed = session.Fixed(reports, reports)
     except (TargetError, InputError, ServerError) as error:
         raise click.UsageError(str(error)) from None
-    shown = html_report.without_ir(reports, but=show_ir)
-    show(emit_json.render(shown) if output_format == "json" else emit_text.render(shown, notes, width()))
-    write_page(reports, kept)
-    return exit_code(reports, FailOn(fail_on))
+    shown = html_report.without_ir(fixed.reports, but=show_ir)
+    as_json = output_format == "json"
+    # The patch has stdout for itself.
+    show(emit_json.render(shown) if as_json else emit_text.render(shown, notes, width()), err=diff and not as_json)
+    write_page(fixed.reports, kept)
+    if fixing or diff:
+        mending.finish(fixed, diff, printed=as_json)
+    return max(exit_code(fixed.left, FailOn(fail_on)), int(diff and bool(fixed.changed)))
 
 
 def watched(seen: Iterator[Observation], count: int) -> Iterable[Observation]:

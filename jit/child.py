@@ -71,7 +71,7 @@ def _prepare(native: bool) -> Ready:
 
     version = str(torch.__version__)
     try:
-        for name in ("capture", "backend", "program", "counting", "frozen"):
+        for name in ("capture", "backend", "program", "counting", "frozen", "mend.witness"):
             importlib.import_module(f"fullgraph.jit.{name}")
     except (ImportError, AttributeError) as error:
         return Ready(version, f"{error}; {remark(version) or 'is the installation of torch whole?'}")
@@ -117,7 +117,7 @@ def _become_program(request: Request, output: int, errors: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (job.settings.memory_mb << 20, hard))
     own = os.getpid()
     emit = _writer(request.events, own)
-    end = _observed(job, emit)
+    end = _observed(job, request.scratch, emit)
     if os.getpid() == own:
         emit(end)
     for stream in (sys.stdout, sys.stderr):
@@ -142,10 +142,11 @@ def _writer(file: Path, own: int) -> Callable[[Event], None]:
     return emit
 
 
-def _observed(job: Job, emit: Callable[[Event], None]) -> End:
+def _observed(job: Job, scratch: Path, emit: Callable[[Event], None]) -> End:
     import torch
 
     from . import backend, capture, counting, frozen, program
+    from .mend.witness import witnessed
     from .run_test import TestFailed
 
     if unmeasured := remark(str(torch.__version__)):
@@ -153,13 +154,14 @@ def _observed(job: Job, emit: Callable[[Event], None]) -> End:
     paths = capture.Paths.naming(Path.cwd(), job.roots, job.first_party)
     settings = replace(job.settings, backend="eager") if job.settings.fake else job.settings
     with (
-        frozen.watched(job.watch, emit) as watching,
-        backend.overridden(settings, emit),
+        witnessed(job.trial, scratch, paths, emit) as told,
+        frozen.watched(job.watch, told) as watching,
+        backend.overridden(settings, told),
         capture.observe(watching, paths),
         counting.limited(settings.max_calls) as calls,
     ):
         try:
-            program.run(job, emit)
+            program.run(job, told)
         except (TargetError, TestFailed) as error:
             return End(str(error))
         except BaseException as error:

@@ -10,6 +10,7 @@ from typing import Any
 from fullgraph.lint.emit.json import finding_as_json
 
 from .events import Graph, Observation, Recompile, Share
+from .mend.report import Mended
 from .verify import Judged, TargetReport, rules_for
 
 
@@ -39,7 +40,13 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "findings": [_judged(item) for item in report.judged],
         "unpredicted": [{**asdict(item), "rules": rules_for(item)} for item in report.unpredicted],
         "stale": [asdict(item) for item in report.stale],
+        **({"fixes": _mended(report.mended)} if report.mended else {}),
     }
+
+
+def _mended(mended: Mended) -> dict[str, Any]:
+    rows = [{**asdict(row), "outcome": row.outcome.value} for row in mended.rows]
+    return {"modes": list(mended.modes), "remark": mended.remark, "sites": rows, "diff": mended.diff}
 
 
 def _share(item: Share) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fullgraph.lint.emit.look import readable
 from fullgraph.lint.findings import Severity, Verdict
 
 from .events import Break, BreakKind, Called, Observation, Recompile, Share, Status
+from .mend import emit_text as mend
 from .recompiles import NEWEST, OLDEST, failed_guard
 from .verify import Judged, Stale, TargetReport
 
@@ -53,6 +54,8 @@ def _target(report: TargetReport, notes: bool) -> Iterator[str]:
     yield from _lowered(seen)
     yield from _capped([_line("failed", "yellow", text)] for item in seen.lowered for text in item.failures)
     yield from _stages(seen)
+    if report.mended:
+        yield from mend.lines(report.mended)
     yield ""
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from .digest import Digest
+from .mend.trial import Compared, Executed
 
 
 class BreakKind(str, Enum):
@@ -370,6 +371,8 @@ Event: TypeAlias = (
     | Probed
     | Called
     | Remark
+    | Executed
+    | Compared
     | Process
     | End
 )
@@ -417,6 +420,8 @@ class Observation:
     remarks: tuple[str, ...] = ()
     shares: tuple[Share, ...] = ()
     """Of each process, where several were observed."""
+    executed: tuple[Executed, ...] = ()
+    compared: Compared | None = None
     printed: str = ""
     """The end of what the program wrote to stdout."""
     output: tuple[str, ...] = ()

@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch._dynamo import eval_frame
 from torch.utils import _pytree as pytree
 from torch.utils.hooks import RemovableHandle
 
+from . import compiled_calls
+from .compiled_calls import intercepted
 from .digest import Digest, digest
 from .events import Event, Probed, Result, Traced
 from .sources import Kind, Source, Watch
@@ -81,7 +82,6 @@ class Watcher:
     def __init__(self, watch: Watch, emit: Callable[[Event], None]) -> None:
         self._watch = watch
         self._emit = emit
-        self._inside = False
         self._recorded = 0
         self._traced: set[str] = set()
         self._last: dict[str, Call] = {}
@@ -97,37 +97,15 @@ class Watcher:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        context: Any = eval_frame._TorchDynamoContext
-        original = context.__call__
+        stance = torch.compiler.set_stance(EAGER) if self._watch.eager else NOTHING
+        with intercepted(self._watched), self._counting_hooks(), stance:
+            yield
 
-        def compiled(self_: Any, fn: Any) -> Any:
-            made = original(self_, fn)
-            return self._watched(made, fn) if inspect.isfunction(made) else made
-
-        context.__call__ = compiled
-        try:
-            with self._counting_hooks(), torch.compiler.set_stance(EAGER) if self._watch.eager else NOTHING:
-                yield
-        finally:
-            context.__call__ = original
-
-    def _watched(self, made: Callable[..., Any], fn: Any) -> Callable[..., Any]:
-        owner = getattr(fn, "__self__", None)
-        entry = type(owner).__qualname__ if owner is not None else getattr(fn, "__qualname__", type(fn).__qualname__)
-
-        @wraps(made)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if self._inside or self._recorded == RECORDED:
-                return made(*args, **kwargs)
-            self._inside = True
-            self._recorded += 1
-            try:
-                return self._recording(entry, Call(made, args, kwargs))
-            finally:
-                self._inside = False
-
-        run._torchdynamo_wrapper_id = id(run)  # type: ignore[attr-defined]
-        return run
+    def _watched(self, call: compiled_calls.Call) -> Any:
+        if self._recorded == RECORDED:
+            return call()
+        self._recorded += 1
+        return self._recording(call.entry, Call(call.compiled, call.args, call.kwargs))
 
     @contextlib.contextmanager
     def _counting_hooks(self) -> Iterator[None]:

@@ -58,7 +58,7 @@ class Pool:
         self._numbers = itertools.count()
 
     def __enter__(self) -> Pool:
-        self._scratch = Path(self._stack.enter_context(_scratch()))
+        self.scratch = Path(self._stack.enter_context(_scratch()))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,12 +88,12 @@ class Pool:
         kind = Kind(job.environment, native=_native(job))
         if kind not in self._servers:
             name = f"server-{len(self._servers)}.log"
-            self._servers[kind] = self._stack.enter_context(_server(self._scratch / name, kind))
+            self._servers[kind] = self._stack.enter_context(_server(self.scratch / name, kind))
         connection, ready = self._servers[kind]
-        events = self._scratch / f"{number}.jsonl"
+        events = self.scratch / f"{number}.jsonl"
         events.touch()
         try:
-            connection.send(Request(number, job, events, self._scratch))
+            connection.send(Request(number, job, events, self.scratch))
         except OSError:
             raise _dead(job) from None
         return Running(job, connection, ready, events)
@@ -170,10 +170,10 @@ def _judged(item: Running, ended: Ended) -> Observation:
         )
         return _observation(item, Status.CRASHED, detail, ended.errors)
     if end.error is not None:
-        failed = _observation(item, Status.FAILED, end.error, ended.errors)
+        failed = replace(_observation(item, Status.FAILED, end.error, ended.errors), printed=ended.output)
         return replace(failed, raised=end.raised) if isinstance(item.job.target.program, Object) else failed
     if not compiled(events):
-        return _observation(item, Status.NOTHING_COMPILED, NOTHING)
+        return replace(_observation(item, Status.NOTHING_COMPILED, NOTHING), printed=ended.output)
     return replace(_observation(item, Status.OK, None), printed=ended.output)
 
 

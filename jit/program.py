@@ -5,9 +5,7 @@ object. What was made up on the way, and which call begins, become events.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import inspect
-import linecache
 import random
 import runpy
 import sys
@@ -15,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +22,8 @@ import torch
 from . import construct, infer, inputs
 from .capture.breaks import told
 from .events import Called, Event, Remark
+from .mend.others import others
+from .mend.stage import remember
 from .numberless import Numberless
 from .run_test import run_test
 from .targets import Job, Module, Object, PytestTest, Script, Settings, TargetError, parse_target
@@ -49,28 +50,22 @@ def run(job: Job, emit: Emit) -> None:
         case Object() as wanted:
             sys.argv[:] = [str(wanted.path)]
             with _surroundings(job.settings):
-                Caller(wanted, job.settings, emit).run()
+                Caller(wanted, job.settings, emit, trying=job.trial is not None and job.trial.others).run()
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
 
 
 def run_script(script: Script) -> None:
-    source = script.path.read_bytes()
+    source = SourceFileLoader("__main__", str(script.path)).get_data(str(script.path))
     code = compile(source, str(script.path), "exec")
-    _remember(str(script.path), source)
+    remember(str(script.path), source)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=str(script.path), __builtins__=__builtins__)
     sys.modules["__main__"] = module
     sys.argv[:] = [script.shown, *script.arguments]
     sys.path.insert(0, str(script.path.resolve().parent))
     exec(code, module.__dict__)
-
-
-def _remember(path: str, source: bytes) -> None:
-    """Let its lines be known although it may be deleted: without a time stamp they are not looked up anew."""
-    text = importlib.util.decode_source(source)
-    linecache.cache[path] = (len(source), None, text.splitlines(keepends=True), path)
 
 
 @contextlib.contextmanager
@@ -89,10 +84,11 @@ def _surroundings(settings: Settings) -> Iterator[None]:
 class Caller:
     """Compiles one object, unless the program has done so itself, and calls it."""
 
-    def __init__(self, wanted: Object, settings: Settings, emit: Emit) -> None:
+    def __init__(self, wanted: Object, settings: Settings, emit: Emit, trying: bool) -> None:
         self._wanted = wanted
         self._settings = settings
         self._emit = emit
+        self._trying = trying
         self._calls = 0
 
     def run(self) -> None:
@@ -193,6 +189,8 @@ class Caller:
         if isinstance(result, torch.nn.Module):
             name = self._wanted.qualname
             raise TargetError(f"{name}() returned a module: write {self._wanted.qualname}() to verify what it returns")
+        if self._trying:
+            self._try_all(compiled, base)
         if not self._settings.vary:
             return
         self._call(compiled, base, "", "the same again")
@@ -203,6 +201,15 @@ class Caller:
             for variation in changed:
                 with contextlib.suppress(Exception):  # told by the event
                     self._call(compiled, variation.call, variation.label, variation.change)
+
+    def _try_all(self, compiled: Any, base: Call) -> None:
+        """Call with other inputs than were asked for, so that a change of meaning shows."""
+        self._call(compiled, base, "", "the same again")
+        if any(isinstance(inputs.parse(text), inputs.Factory) for text in self._settings.inputs):
+            return
+        for other in others(base):
+            with contextlib.suppress(Exception):  # told by the event
+                self._call(compiled, other.call, other.label, other.change)
 
     def _call(self, compiled: Any, call: Call, variation: str, change: str) -> Any:
         self._calls += 1

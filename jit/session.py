@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +22,10 @@ from .environment import early
 from .events import CallSite, Frame, Observation, Status, Traced
 from .isolate import Pool
 from .kept import Kept
+from .mend.lab import INTERRUPTED, Contents
+from .mend.search import mend
+from .mend.sites import absolute
+from .mend.trial import Trial
 from .merge import merged
 from .plan import Plan
 from .proof import proven
@@ -53,6 +57,40 @@ def reports(
         if folder:
             record(pool, jobs, done, folder, kept.read)
         return done
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What verifying and trying fixes came to."""
+
+    reports: Sequence[TargetReport]
+    """Of the files as they are, with a row for each site."""
+    left: Sequence[TargetReport]
+    """Of the files with the accepted fixes."""
+    changed: tuple[tuple[str, bytes, bytes], ...] = ()
+    """Path as it is shown, contents before, contents with the accepted fixes. Nothing is written here."""
+
+
+def fixed(plans: Sequence[Plan], request: CheckRequest, parallel: int, watch: Watch, compare: bool = False) -> Fixed:
+    """As `reports`, then with fixes tried, one after the other. Raises KeyboardInterrupt if that is cut short."""
+    jobs = [_job(plan, request) for plan in plans]
+    kept = Kept.of(job.target for job in jobs)
+
+    def judged(job: Job, seen: Observation, contents: Contents) -> TargetReport:
+        return next(with_findings([job.target], [seen], request, kept.showing(contents)))
+
+    with Pool(parallel) as pool:
+        done = _reports(pool, jobs, request, kept, watch, compare)
+        if len(done) < len(jobs) or any(report.observation.detail == INTERRUPTED for report in done):
+            return Fixed(done, done)
+        mending = mend(pool, jobs, done, kept, judged)
+        if not mending.changed:
+            return Fixed(mending.reports, mending.reports)
+        contents = {absolute(path): after for path, _, after in mending.changed}
+        shown = Trial(tuple(contents.items()), eager=False, others=False)
+        again = [replace(job, trial=shown) for job in jobs]
+        left = _reports(pool, again, request, kept.showing(contents), watch, compare)
+        return Fixed(mending.reports, left, mending.changed)
 
 
 def _reports(
@@ -132,7 +170,7 @@ def with_findings(
         request,
         files=tuple(sorted(Path(name).absolute() for name in names)),
         torch=resolve(version, request.config.root).torch,
-        contents=kept.gone,
+        contents=kept.contents,
     )
     called = [item for target, seen_of in zip(targets, seen, strict=False) for item in _called(target, seen_of, kept)]
     report = _checked(request, called)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .targets import Job
 
-KEPT_OUTPUT = 4000
+KEPT_OUTPUT = 1 << 17
 """Bytes of each stream; however much the program prints, only the end is kept."""
 POLL_S = 0.02
 

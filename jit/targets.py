@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
+from .mend.trial import Trial
 from .sources import Watch
 
 STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
@@ -127,6 +128,8 @@ class Job:
     """Variables that have to be set before torch is imported."""
     watch: Watch | None = None
     """What to record of the calls of compiled functions."""
+    trial: Trial | None = None
+    """What else its source files hold, and what its behaviour is held against."""
 
 
 DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"

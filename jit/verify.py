@@ -22,6 +22,7 @@ from fullgraph.lint.findings import Effect, Finding, Severity, Verdict
 from fullgraph.rules import load
 
 from .events import Break, Extent, Failure, Observation, Recompile, Status
+from .mend.report import Mended
 from .recompiles import NOT_TRACED, Recompiles
 from .statements import Sources, Statement
 from .targets import FailOn
@@ -69,6 +70,8 @@ class TargetReport:
     """The recompiles of each function that was compiled again at least twice or met the limit."""
     stale: tuple[Stale, ...] = ()
     """Of each function, where no finding had said so."""
+    mended: Mended | None = None
+    """What trying fixes came to, if that was asked for."""
 
     def fails(self, on: FailOn) -> bool:
         """Whether something of that kind happened that is more than a note."""

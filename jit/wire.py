@@ -37,6 +37,7 @@ from .events import (
     Symbol,
     Traced,
 )
+from .mend.trial import Compared, Difference, Executed
 
 S = TypeVar("S", Guard, Symbol)
 
@@ -87,6 +88,10 @@ def decode(line: str) -> Event:
             return Called(**fields)
         case "Remark":
             return Remark(**fields)
+        case "Executed":
+            return Executed(**_tuples(fields))
+        case "Compared":
+            return Compared(**fields | {"differences": tuple(Difference(**item) for item in fields["differences"])})
         case "Process":
             return Process(**fields)
         case "End":

@@ -14,8 +14,9 @@ import tokenize
 import warnings
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import unified_diff
 from pathlib import Path
 
 from .findings import CheckReport, Edit, Finding, Fix
@@ -159,6 +160,12 @@ def edited(source: bytes, edits: Iterable[Edit]) -> bytes:
         row = rows[min(bisect_right(starts, start), len(rows)) - 1]
         text = text[:start] + edit.text.replace("\n", _line_end(row) or _line_end(rows[0]) or "\n") + text[end:]
     return text.encode(encoding)
+
+
+def patch(path: str, before: bytes, after: bytes) -> Iterator[str]:
+    """The rows of a unified diff."""
+    for row in unified_diff(rows_of(before)[1], rows_of(after)[1], path, path):
+        yield row if row.endswith(("\n", "\r")) else f"{row}\n\\ No newline at end of file\n"
 
 
 def rows_of(source: bytes) -> tuple[str, list[str]]:

@@ -1,0 +1,59 @@
+"""Other inputs of the kind that were made up: they take the other ways through a program, where it has several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from ..vary import Call, Variation
+from .trial import GRADIENTS, OTHERS
+
+
+def others(base: Call) -> Iterator[Variation]:
+    """Sizes and types stay, so that nothing need be compiled again but for gradients."""
+    floats = [tensor for tensor in base.tensors if tensor.is_floating_point()]
+    changes = CHANGES if floats else {name: CHANGES[name] for name in ("in reverse order", "zeros")}
+    for change in ("as given", "negated") if floats else ():
+        made = base.mapped(CHANGES.get(change, torch.clone)).mapped(_requiring)
+        yield Variation(GRADIENTS, f"{change}, with gradients", made)
+    for change, make in changes.items() if base.tensors else ():
+        yield Variation(OTHERS, change, base.mapped(make))
+
+
+def _floating(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    def changed(tensor: torch.Tensor) -> torch.Tensor:
+        made = change(tensor.detach()) if tensor.is_floating_point() else tensor.detach().clone()
+        return made.requires_grad_(tensor.requires_grad)
+
+    return changed
+
+
+def _reversed(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.detach().reshape(-1).flip(0)
+    changed = ~flat if flat.dtype is torch.bool else flat
+    return changed.reshape(tensor.shape).contiguous().requires_grad_(tensor.requires_grad)
+
+
+def _zeros(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(tensor).requires_grad_(tensor.requires_grad)
+
+
+def _nan(tensor: torch.Tensor) -> torch.Tensor:
+    changed = tensor.clone()
+    changed.reshape(-1)[:1] = torch.nan
+    return changed
+
+
+def _requiring(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().requires_grad_(tensor.is_floating_point())
+
+
+CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "negated": _floating(torch.neg),
+    "times 100": _floating(lambda tensor: 100 * tensor),
+    "all positive": _floating(lambda tensor: tensor.abs() + 0.5),
+    "in reverse order": _reversed,
+    "zeros": _zeros,
+    "NaN among them": _floating(_nan),
+}

@@ -1,0 +1,57 @@
+"""What trying fixes came to: a row for each site, with what was measured before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(str, Enum):
+    """`verified`: the cause is gone and nothing else is other than before."""
+
+    VERIFIED = "verified"
+    REJECTED = "rejected"
+    NO_FIX = "no-fix"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was measured of a program compiled, over all modes it was run in."""
+
+    breaks: int
+    recompiles: int
+    compile_s: float
+    step_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A site, and the fix that was tried last. Lines are those of the unchanged file."""
+
+    path: str
+    line: int
+    code: str
+    title: str
+    safety: str
+    outcome: Outcome
+    reason: str
+    """Why it was not accepted."""
+    before: Figures
+    after: Figures | None = None
+    difference: float | None = None
+    """The largest one between compiled results with the fix and eager ones without."""
+    gradient_difference: float | None = None
+    inputs: int = 0
+    """Different arguments that compiled functions were called with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Of one target."""
+
+    rows: tuple[Row, ...]
+    modes: tuple[str, ...] = ()
+    remark: str | None = None
+    """Why nothing could be tried."""
+    diff: str = ""
+    """What the accepted fixes change in the files that this target runs."""

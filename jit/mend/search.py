@@ -1,0 +1,223 @@
+"""Tries the fixes of findings one by one, each on top of those accepted before: targets and their reports enter, and
+reports with a row for each site leave, together with what the files are to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fullgraph.lint.apply import patch
+from fullgraph.lint.findings import Fix
+
+from ..events import Observation, Status
+from ..isolate import Pool
+from ..kept import Kept
+from ..merge import merged
+from ..targets import Job
+from ..verify import TargetReport
+from .lab import Contents, Lab, Standard, Unfit, modes
+from .moved import Moves
+from .report import Figures, Mended, Outcome, Row
+from .sites import Site, absolute, applied, shown, sites
+from .verdict import Judge, Version, inputs, largest, of_eager
+
+FAKE = "--fake computes nothing, so that no fix can be proven"
+NO_FIX = "no fix is known for it"
+LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
+
+Report = Callable[[Job, Observation, Contents], TargetReport]
+"""What is found in changed files, and what a run of them says about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What became of all targets."""
+
+    reports: tuple[TargetReport, ...]
+    changed: tuple[tuple[str, bytes, bytes], ...] = ()
+    """Path as it is shown, contents before, contents with the accepted fixes."""
+
+
+def mend(pool: Pool, jobs: Sequence[Job], reports: Sequence[TargetReport], kept: Kept, report: Report) -> Mending:
+    """Fixes accepted for one target are in place when the next one is tried; one that spoils any target goes."""
+    accepted: list[Accepted] = []
+    searches = [Search(Lab(pool, job), job, seen, kept, report) for job, seen in zip(jobs, reports, strict=False)]
+    for search in searches:
+        search.run(accepted)
+    while any(search.spoilt(accepted) for search in searches):
+        pass
+    original = {path: data for search in searches for path, data in search.original.items()}
+    final = _contents(accepted)
+    other = sorted(path for path in final if final[path] != original[path])
+    changed = tuple((shown(path), original[path], final[path]) for path in other)
+    return Mending(tuple(search.finished(changed) for search in searches), changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A fix that holds, the row that tells of it, and what files hold with it and all before it."""
+
+    rows: list[Row]
+    number: int
+    contents: Mapping[str, bytes]
+
+    def withdraw(self, reason: str) -> None:
+        self.rows[self.number] = replace(self.rows[self.number], outcome=Outcome.REJECTED, reason=reason)
+
+
+def _contents(accepted: Sequence[Accepted]) -> Mapping[str, bytes]:
+    return accepted[-1].contents if accepted else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was seen with other contents, and why they are refused."""
+
+    version: Version
+    reason: str | None = None
+    later: bool = False
+    """A break stopped the compiled program that had been hidden behind another one."""
+
+
+class Search:
+    """For the fixes of one target."""
+
+    def __init__(self, lab: Lab, job: Job, seen: TargetReport, kept: Kept, report: Report) -> None:
+        self._lab = lab
+        self._job = job
+        self._seen = seen
+        self._kept = kept
+        self._report = report
+        self._rows: list[Row] = []
+        self._tried: set[tuple[str, str, str, bytes]] = set()
+        self._remark: str | None = None
+        self._standards: tuple[Standard, ...] = ()
+        self._first: tuple[Observation, ...] = ()
+        self.original: dict[str, bytes] = {}
+
+    def run(self, accepted: list[Accepted]) -> None:
+        """Add what holds to `accepted`, or find out why nothing can be told."""
+        self._know(self._seen)
+        if self._job.settings.fake:
+            self._remark = FAKE
+        elif self._seen.observation.status not in (Status.OK, Status.FAILED):
+            self._remark = f"no fix is tried: {self._seen.observation.status.value}"
+        elif accepted or any(True for _ in sites(self._seen)):
+            try:
+                self._search(accepted)
+            except Unfit as unfit:
+                self._remark = f"no fix can be proven: {unfit}"
+        if self._remark:
+            figures = Version(self.original, (self._seen.observation,), self._kept).figures
+            self._rows = [_row(site, site.line, figures, self._remark) for site in sites(self._seen)]
+
+    def spoilt(self, accepted: list[Accepted]) -> bool:
+        """All together once more: whether something did not hold, so that the last fix had to go."""
+        contents = self._with(accepted)
+        if not self._standards or contents == self.original:
+            return False
+        found = self._measured(None, Version(self.original, self._first, self._kept), contents)
+        if found.reason is None and not found.later:
+            return False
+        accepted.pop().withdraw(found.reason or LATER)
+        return True
+
+    def finished(self, changed: Sequence[tuple[str, bytes, bytes]]) -> TargetReport:
+        """The report with its rows."""
+        named = [item.training for item in self._standards if item.training is not None]
+        diff = "".join(row for item in changed if absolute(item[0]) in self.original for row in patch(*item))
+        names = tuple("training" if training else "evaluation" for training in named)
+        return replace(self._seen, mended=Mended(tuple(self._rows), names, self._remark, diff))
+
+    def _know(self, report: TargetReport) -> None:
+        """Keep what the files that were run hold: it is what every run is shown."""
+        own = {str(self._job.target.path), *(absolute(item.path) for item in report.observation.traced)}
+        for path in sorted(own - self.original.keys()):
+            if Path(path).is_file():
+                self.original[path] = Path(path).read_bytes()
+
+    def _with(self, accepted: Sequence[Accepted]) -> Contents:
+        return {path: _contents(accepted).get(path, data) for path, data in self.original.items()}
+
+    def _search(self, accepted: list[Accepted]) -> None:
+        training = modes(self._job, self._seen.observation)
+        standards = [self._lab.standard(self.original, mode) for mode in training]
+        self._first = tuple(self._lab.compiled(self.original, standard) for standard in standards)
+        self._standards = tuple(map(self._lab.adapted, standards, self._first))
+        version = Version(self.original, self._first, self._kept)
+        while (contents := self._with(accepted)) != self.original:
+            found = self._measured(None, version, contents)
+            if found.reason is None:
+                version = found.version
+                break
+            accepted.pop().withdraw(f"{self._job.target.text}: {found.reason}")
+        while site := self._next(version):
+            version = self._try(site, version, accepted)
+
+    def _next(self, version: Version) -> Site | None:
+        """The first site that was not tried yet."""
+        seen = version.runs[0]
+        for other in version.runs[1:]:
+            seen = merged(seen, other, "run in training mode too, to try fixes")
+        report = self._report(self._job, seen, version.contents)
+        self._know(report)
+        version.contents = {**self.original, **version.contents}
+        for site in sites(report):
+            key = (site.path, site.code, site.function, version.text(site.path, site.line))
+            if key not in self._tried:
+                self._tried.add(key)
+                return site
+        return None
+
+    def _try(self, site: Site, before: Version, accepted: list[Accepted]) -> Version:
+        """The version with the first of the site's fixes that holds; the one before if none does."""
+        line = Moves(self.original, before.contents).line(absolute(site.path), site.line) or site.line
+        self._rows.append(_row(site, line, before.figures, NO_FIX))
+        for fix in site.fixes:
+            contents = applied(fix, before.contents)
+            if contents is None:
+                continue
+            found = self._measured(site, before, contents)
+            self._rows[-1] = _tried(self._rows[-1], fix, found)
+            if found.reason is None:
+                whole = {**_contents(accepted), **contents}
+                accepted.append(Accepted(self._rows, len(self._rows) - 1, whole))
+                return found.version
+        return before
+
+    def _measured(self, site: Site | None, before: Version, contents: Contents) -> Measured:
+        """Run with the contents, eagerly first; stop at the first reason to refuse them."""
+        version = Version(contents, (), self._kept)
+        for standard in self._standards:
+            if reason := of_eager(standard, self._lab.eager(contents, standard)):
+                return Measured(version, reason)
+        later = False
+        for standard, old in zip(self._standards, before.runs, strict=True):
+            seen = self._lab.compiled(contents, standard)
+            version = Version(contents, (*version.runs, seen), self._kept)
+            verdict = Judge(site, before, version).of_compiled(standard, old, seen)
+            if verdict.reason:
+                return Measured(version, verdict.reason)
+            later = later or verdict.later
+        return Measured(version, Judge(site, before, version).of_site(), later)
+
+
+def _row(site: Site, line: int, before: Figures, reason: str) -> Row:
+    return Row(site.path, line, site.code, "", "", Outcome.NO_FIX, reason, before)
+
+
+def _tried(row: Row, fix: Fix, found: Measured) -> Row:
+    difference, gradient = largest(found.version.runs)
+    return replace(
+        row,
+        title=fix.title,
+        safety=fix.safety,
+        outcome=Outcome.REJECTED if found.reason else Outcome.VERIFIED,
+        reason=found.reason or "",
+        after=found.version.figures if found.version.runs else None,
+        difference=difference,
+        gradient_difference=gradient,
+        inputs=inputs(found.version.runs),
+    )

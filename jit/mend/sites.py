@@ -1,0 +1,84 @@
+"""The sites of a report at which something is to be mended, each with its fixes, the most local first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fullgraph.lint.apply import edited
+from fullgraph.lint.findings import Effect, Fix, Severity, Verdict
+
+from ..verify import TargetReport
+from .lab import Contents
+
+PRINTING = frozenset({"print", "logging", "warnings"})
+"""Rules whose fixes may keep compiled code from printing."""
+TRIED = frozenset({"safe", "unsafe"})
+"""Which fixes: all but those that are only to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is to go. `root` is where it really begins."""
+
+    path: str
+    line: int
+    code: str
+    function: str
+    effect: Effect
+    root: tuple[str, int]
+    fixes: tuple[Fix, ...] = ()
+    prints: bool = False
+    """It is about what the program prints, so that compiled code may leave that out."""
+
+
+def sites(report: TargetReport) -> Iterator[Site]:
+    """Confirmed findings that count, then breaks that no finding foresaw."""
+    for item in report.judged:
+        finding = item.finding
+        if item.verdict is Verdict.CONFIRMED and finding.severity is not Severity.NOTE:
+            path, _, line = finding.root.rpartition(":")
+            root = (path, int(line)) if path and line.isdecimal() else (finding.span.path, finding.span.line)
+            tried = sorted((fix for fix in finding.fixes if fix.safety in TRIED and fix.edits), key=_reach)
+            yield Site(
+                finding.span.path,
+                finding.span.line,
+                finding.code,
+                finding.function,
+                finding.effect,
+                root,
+                tuple(tried),
+                finding.rule in PRINTING,
+            )
+    for broken in report.unpredicted:
+        path, _, line = broken.root.rpartition(":")
+        code = broken.gb or broken.gb_type
+        yield Site(broken.path, broken.line, code, broken.function, Effect.GRAPH_BREAK, (path, int(line)))
+
+
+def _reach(fix: Fix) -> tuple[int, int, int]:
+    """How far a fix reaches: files, places, lines."""
+    lines = sum(edit.end[0] - edit.start[0] + edit.text.count("\n") for edit in fix.edits)
+    return len({edit.path for edit in fix.edits}), len(fix.edits), lines
+
+
+def applied(fix: Fix, contents: Contents) -> Contents | None:
+    """The contents with the fix; None if it changes a file that is not among them."""
+    changed = dict(contents)
+    for shown in {edit.path for edit in fix.edits}:
+        path = absolute(shown)
+        if path not in changed:
+            return None
+        changed[path] = edited(changed[path], [edit for edit in fix.edits if edit.path == shown])
+    return changed
+
+
+def absolute(shown: str) -> str:
+    return str(Path(shown).absolute())
+
+
+def shown(path: str) -> str:
+    """As events and findings have it."""
+    working = Path.cwd()
+    return Path(path).relative_to(working).as_posix() if Path(path).is_relative_to(working) else path

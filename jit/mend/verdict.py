@@ -1,0 +1,224 @@
+"""Whether a fix is proven: what runs with it do is held against what runs without it did. The answer is why not."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fullgraph.lint.findings import Effect
+
+from ..events import Break, BreakKind, Observation, Recompile, Status
+from ..kept import Kept
+from ..statements import Sources
+from .lab import Contents, Standard, ended
+from .moved import Moves
+from .report import Figures
+from .sites import Site, absolute
+from .trial import GRADIENTS, OTHERS
+
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", re.IGNORECASE)
+ROUNDING = 1e-3
+"""Relative, of numbers that compiled code prints."""
+Place = tuple[str, int]
+"""A path as events show it, and the first line of a statement."""
+
+
+@dataclass
+class Version:
+    """Contents of the files, and what compiled runs with them did, one for each mode."""
+
+    contents: Contents
+    runs: tuple[Observation, ...]
+    kept: Kept
+    _sources: Sources = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sources = Sources(self.kept.showing(self.contents).read)
+
+    def place(self, path: str, line: int) -> Place:
+        return path, self._sources.statement(path, line).line
+
+    def text(self, path: str, line: int) -> bytes:
+        """Of one line."""
+        lines = self.contents.get(absolute(path), b"").splitlines()
+        return lines[line - 1].strip() if line <= len(lines) else b""
+
+    @cached_property
+    def figures(self) -> Figures:
+        steps = [run.compared.step_s for run in self.runs if run.compared and run.compared.step_s is not None]
+        return Figures(
+            len({item.site for run in self.runs for item in run.breaks}),
+            sum(item.variation not in (OTHERS, GRADIENTS) for run in self.runs for item in run.recompiles),
+            round(sum(frame.compile_s for run in self.runs for frame in run.frames), 4),
+            max(steps, default=None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reason` is why the fix is not proven; `later` says that a break stopped the program which had been hidden."""
+
+    reason: str | None = None
+    later: bool = False
+
+
+def of_eager(standard: Standard, seen: Observation) -> str | None:
+    """Why the eager run with the fix is not the same."""
+    if reason := _astray(seen):
+        return f"eagerly {reason}"
+    if ended(seen) != ended(standard.seen):
+        return _endings(seen, standard)
+    return _otherwise(standard, seen) or (None if seen.printed == standard.seen.printed else "it prints something else")
+
+
+class Judge:
+    """Of one fix, or several that are to change nothing more: `before` and `after`."""
+
+    def __init__(self, site: Site | None, before: Version, after: Version) -> None:
+        self._site = site
+        self._places = {before.place(site.path, site.line), before.place(*site.root)} if site else set[Place]()
+        self._before = before
+        self._after = after
+        self._moves = Moves(before.contents, after.contents)
+
+    def of_compiled(self, standard: Standard, before: Observation, seen: Observation) -> Verdict:
+        """Why the compiled run with the fix does not prove it."""
+        if reason := _astray(seen):
+            return Verdict(f"compiled {reason}")
+        if seen.status is Status.NOTHING_COMPILED or not (seen.frames or seen.breaks or seen.failures):
+            return Verdict("with it nothing is compiled any more")
+        known = {self._before.place(item.path, item.line): item for item in before.breaks}
+        hidden = [item for item in seen.breaks if self._is_hidden(standard, before, item)]
+        for item in seen.breaks:
+            if item not in hidden and (reason := self._new(item, known)):
+                return Verdict(reason)
+        if reason := self._recompiled(before, seen):
+            return Verdict(reason)
+        if hidden and ended(seen) != ended(standard.seen):
+            return Verdict(later=True)
+        if ended(seen) != ended(standard.seen):
+            return Verdict(_endings(seen, standard))
+        return Verdict(_otherwise(standard, seen) or self._printed(standard, before, seen))
+
+    def of_site(self) -> str | None:
+        """Whether the cause is gone, all modes taken together."""
+        match self._site and self._site.effect:
+            case None:
+                return None
+            case Effect.RECOMPILE:
+                fewer = self._after.figures.recompiles < self._before.figures.recompiles
+                return None if fewer else "it is compiled again as often as before"
+            case Effect.FROZEN_VALUE | Effect.PLACEMENT:
+                return "these runs do not show whether the cause is gone"
+            case _:
+                there = [item for run in self._before.runs for item in run.breaks if self._is_at_site(item)]
+                failed = any(run.failures for run in self._before.runs)
+                return None if there or failed else "it did not break in these runs"
+
+    def _is_at_site(self, item: Break) -> bool:
+        root, _, line = item.root.rpartition(":")
+        places = {self._before.place(item.path, item.line), self._before.place(root, int(line))}
+        return bool(places & self._places)
+
+    def _line(self, item: Break) -> int | None:
+        """Where it would have been before."""
+        return self._moves.line(absolute(item.path), self._after.place(item.path, item.line)[1])
+
+    def _is_hidden(self, standard: Standard, before: Observation, item: Break) -> bool:
+        """Whether the line is one that ran before too, but that Dynamo had never come to."""
+        line = self._line(item)
+        if line is None or (item.path, line) not in standard.executed:
+            return False
+        return not any(
+            traced.path == item.path and any(extent.line <= line <= extent.end_line for extent in traced.extents)
+            for traced in before.traced
+        )
+
+    def _new(self, item: Break, known: dict[Place, Break]) -> str | None:
+        line, what = self._line(item), item.gb or item.gb_type
+        if line is None:
+            return f"line {item.line} with the fix breaks the graph: {what}"
+        if (item.path, line) in self._places:
+            return f"it still breaks the graph there: {what}"
+        was = known.get((item.path, line))
+        if was is None:
+            return f"a new break, at {item.path}:{line}: {what}"
+        if item.kind is BreakKind.SKIPPED_FRAME and was.kind is not item.kind:
+            return f"at {item.path}:{line} the whole frame runs eagerly now"
+        return None
+
+    def _recompiled(self, before: Observation, seen: Observation) -> str | None:
+        varied = before.status is Status.OK
+        old, new = Counter(_functions(before, varied)), Counter(_functions(seen, varied))
+        for (_, name), count in sorted(new.items()):
+            if count > old[_, name]:
+                return f"{name} is compiled again {count} time{'s' * (count > 1)}, not {old[_, name]}"
+        return None
+
+    def _printed(self, standard: Standard, before: Observation, seen: Observation) -> str | None:
+        wanted = standard.seen.printed
+        if _alike(seen.printed, wanted) or _alike(seen.printed, before.printed):
+            return None
+        if (self._site is None or self._site.prints) and _is_part(seen.printed, wanted):
+            return None
+        return "compiled it prints something else"
+
+
+def _astray(seen: Observation) -> str | None:
+    if seen.status is Status.TIMEOUT:
+        return f"it does not come to an end: {seen.detail}"
+    return f"it does not come to its end: {seen.detail}" if seen.compared is None else None
+
+
+def _endings(seen: Observation, standard: Standard) -> str:
+    ours, theirs = ended(seen), ended(standard.seen)
+    return f"it ends with {ours[1] or 'no error'}, not with {theirs[1] or 'none'}"
+
+
+def _otherwise(standard: Standard, seen: Observation) -> str | None:
+    """The first difference from the standard, and how many more there are."""
+    differences = seen.compared.differences if seen.compared else ()
+    found = [item.text for item in differences if item.variable not in standard.unsteady]
+    if not found:
+        return None
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return found[0] + more
+
+
+def _functions(seen: Observation, varied: bool) -> Iterator[tuple[str, str]]:
+    """What was compiled again; not for the gradients that only these runs ask for."""
+
+    def counts(item: Recompile) -> bool:
+        return item.variation != GRADIENTS and (varied or not item.variation)
+
+    return ((item.path, item.function) for item in seen.recompiles if counts(item))
+
+
+def _alike(one: str, other: str) -> bool:
+    """But for the rounding of numbers."""
+    if NUMBER.sub("0", one) != NUMBER.sub("0", other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=ROUNDING, abs_tol=ROUNDING) for a, b in pairs)
+
+
+def _is_part(printed: str, whole: str) -> bool:
+    """Whether lines are left out and nothing else."""
+    rest = iter(whole.splitlines())
+    return all(any(_alike(line, other) for other in rest) for line in printed.splitlines())
+
+
+def largest(runs: tuple[Observation, ...]) -> tuple[float | None, float | None]:
+    """The largest difference of numbers in these runs, and of gradients."""
+    compared = [run.compared for run in runs if run.compared]
+    values = [item.largest for item in compared if item.largest is not None]
+    gradients = [item.largest_gradient for item in compared if item.largest_gradient is not None]
+    return max(values, default=None), max(gradients, default=None)
+
+
+def inputs(runs: tuple[Observation, ...]) -> int:
+    return sum(run.compared.inputs for run in runs if run.compared)

@@ -1,0 +1,251 @@
+"""In the child: keeps what a program does where it calls compiled functions, and holds it against another record."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import pickle
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ..capture.paths import Paths
+from ..compiled_calls import Call, intercepted
+from ..events import Called, Event, Traced
+from .difference import compared
+from .snapshot import VARIABLE, Named, Photographer, Snapshot
+from .stage import staged
+from .trial import Executed, Trial
+
+RECORDED = 200
+"""Calls."""
+LOOKED_INTO = 24
+"""Calls after which the state of the whole program is kept; otherwise it is at the end only."""
+DERIVED = 12
+"""Calls of which gradients are computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A call of a compiled function, and what it left behind."""
+
+    entry: str
+    change: str
+    """What the call had other than the first one, in words."""
+    arguments: Snapshot
+    """As they came."""
+    error: tuple[str, str] | None
+    value: Snapshot
+    after: Snapshot
+    """The arguments, and what they hold, when it is done."""
+    gradients: Snapshot
+    state: Snapshot
+    """Of the object called, and the variables of modules."""
+    random: bytes
+    """A digest of all random number generators' states."""
+
+
+@dataclass
+class Record:
+    """All that is kept of a run."""
+
+    calls: list[Seen] = field(default_factory=list)
+    end: Snapshot = field(default_factory=dict)
+    random: bytes = b""
+
+
+@contextlib.contextmanager
+def witnessed(
+    trial: Trial | None, scratch: Path, paths: Paths, emit: Callable[[Event], None]
+) -> Iterator[Callable[[Event], None]]:
+    """Gives the function to hand events to; what differs is told when the context closes."""
+    if trial is None:
+        yield emit
+        return
+    witness = Witness(trial, paths, emit)
+    with staged(dict(trial.contents), scratch):
+        with witness.watching():
+            yield witness.emit
+        witness.finish()
+
+
+class Witness:
+    """Stands between the program and its compiled functions, and between events and their reader."""
+
+    def __init__(self, trial: Trial, paths: Paths, emit: Callable[[Event], None]) -> None:
+        self._trial = trial
+        self._paths = paths
+        self._emit = emit
+        self._photographer = Photographer(paths.first_party)
+        self._record = Record()
+        self._owners: dict[str, Any] = {}
+        self._change = ""
+        self._tracing = False
+        self._steps: list[float] = []
+        self._lines: dict[str, set[int]] = {}
+
+    def emit(self, event: Event) -> None:
+        match event:
+            case Called(change=change):
+                self._change = change
+            case Traced():
+                self._tracing = True
+        self._emit(event)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        import torch._functorch.config as functorch
+        import torch._inductor.config as inductor
+
+        _seed()
+        stance = torch.compiler.set_stance("force_eager") if self._trial.eager else contextlib.nullcontext()
+        # Gradients are computed beside the program's own, and random numbers have to be those of eager code.
+        changed = (functorch.patch(donated_buffer=False), inductor.patch(fallback_random=True))
+        with contextlib.ExitStack() as stack:
+            for context in (*changed, stance, intercepted(self._call)):
+                stack.enter_context(context)
+            if self._trial.lines:
+                stack.callback(sys.settrace, sys.gettrace())
+                sys.settrace(self._trace)
+            yield
+
+    def _trace(self, frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
+        name = frame.f_code.co_filename
+        if not self._paths.first_party(name):
+            return None
+        lines = self._lines.setdefault(self._paths.shown(name), set())
+
+        def line(frame: FrameType, kind: str, _: object) -> Callable[..., Any]:
+            lines.add(frame.f_lineno)
+            return line
+
+        return line(frame, kind, None)
+
+    def _call(self, call: Call) -> Any:
+        if len(self._record.calls) == RECORDED:
+            return call()
+        owner = {call.entry: call.owner if call.owner is not None else call.function}
+        self._owners |= owner
+        before = self._photographer.take(_arguments(call))
+        memory = self._photographer.memory((*_arguments(call), *owner.items()))
+        error, value = None, None
+        self._tracing = False
+        begun = time.perf_counter()
+        try:
+            value = call()
+            return value
+        except Exception as raised:
+            error = (type(raised).__name__, str(raised))
+            raise
+        finally:
+            if error is None and not self._tracing:
+                self._steps.append(time.perf_counter() - begun)
+            self._keep(call, before, error, value, memory)
+
+    def _keep(
+        self, call: Call, before: Snapshot, error: tuple[str, str] | None, value: Any, memory: dict[int, str]
+    ) -> None:
+        number = len(self._record.calls)
+        returned = self._photographer.take([("the result", value)], memory)
+        drawn = _random()
+        self._record.calls.append(
+            Seen(
+                call.entry,
+                self._change,
+                before,
+                error,
+                returned,
+                self._photographer.take(_arguments(call)),
+                self._gradients(call, value) if number < DERIVED and error is None else {},
+                self._state() if number < LOOKED_INTO else {},
+                drawn,
+            )
+        )
+
+    def _state(self) -> Snapshot:
+        return self._photographer.take((*self._owners.items(), *self._variables()))
+
+    def _variables(self) -> Named:
+        """Of all first-party modules, functions with what they have captured among them."""
+        for name, module in sorted(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and (name == "__main__" or self._paths.first_party(file)):
+                yield from ((f"{name}{VARIABLE}{key}", item) for key, item in vars(module).items() if key[:2] != "__")
+
+    def _gradients(self, call: Call, value: Any) -> Snapshot:
+        """Of what is returned, in the direction of fixed numbers, for all that it may depend on."""
+        walk = self._photographer.walk
+        ends = [item for _, item in walk([("", value)]) if isinstance(item, torch.Tensor) and item.grad_fn is not None]
+        owner = () if call.owner is None else [(call.entry, call.owner)]
+        sources = {
+            name: item
+            for name, item in walk((*_arguments(call), *owner))
+            if isinstance(item, torch.Tensor) and item.requires_grad
+        }
+        if not (ends and sources):
+            return {}
+        state = _states()
+        try:
+            found = torch.autograd.grad(
+                ends, list(sources.values()), [_direction(item) for item in ends], retain_graph=True, allow_unused=True
+            )
+        except RuntimeError as error:
+            return self._photographer.take([("gradients", f"{type(error).__name__}: {error}")])
+        finally:
+            _restore(state)
+        return self._photographer.take(
+            (f"the gradient of {name}", item) for name, item in zip(sources, found, strict=True)
+        )
+
+    def finish(self) -> None:
+        """After the program: keep, compare and tell."""
+        self._record.end, self._record.random = self._state(), _random()
+        if self._trial.record:
+            self._trial.record.write_bytes(pickle.dumps(self._record))
+        for path, lines in sorted(self._lines.items()):
+            self._emit(Executed(path, tuple(sorted(lines))))
+        reference = pickle.loads(self._trial.against.read_bytes()) if self._trial.against else self._record
+        step = min(self._steps, default=None)
+        self._emit(compared(self._record, reference, self._trial.eager, self._trial.unsteady, step))
+
+
+def _arguments(call: Call) -> Named:
+    yield from ((f"argument {number}", value) for number, value in enumerate(call.args, 1))
+    yield from ((f"argument {name}", value) for name, value in call.kwargs.items())
+
+
+def _direction(tensor: torch.Tensor) -> torch.Tensor:
+    """Another factor for each element, so that none can make up for another one."""
+    factors = torch.linspace(0.5, 1.5, max(1, tensor.numel()), dtype=torch.float64, device="cpu")[: tensor.numel()]
+    return factors.reshape(tensor.shape).to(tensor.device, tensor.dtype)
+
+
+def _seed() -> None:
+    torch.manual_seed(0)
+    random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
+
+
+def _states() -> tuple[Any, Any, Any]:
+    numpy = sys.modules.get("numpy")
+    return torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+
+
+def _restore(states: tuple[Any, Any, Any]) -> None:
+    torch.set_rng_state(states[0])
+    random.setstate(states[1])
+    if states[2] is not None:
+        sys.modules["numpy"].random.set_state(states[2])
+
+
+def _random() -> bytes:
+    torch_state, *others = _states()
+    return hashlib.blake2b(bytes(torch_state.tolist()) + repr(others).encode(), digest_size=16).digest()
