@@ -193,8 +193,10 @@ class OpenModule(Module):
             if piece.name:
                 method, before = next(methods), next(known)
                 after = before if piece.lines == old.lines else self._method(piece, old, method, line)
-                changed |= _exchanged(part, symbol, before, after)
-                fresh.append(after)
+                if after != before:
+                    changed |= _exchanged(part, symbol, before, after)
+                    before = after
+                fresh.append(before)
             line += len(piece.lines)
         in_order = iter(fresh)
         body = tuple(next(in_order) if child[0] == "def" else child for child in symbol.node[6])
@@ -305,8 +307,6 @@ def _union(masks: Iterable[int]) -> int:
 
 def _exchanged(part: Part, symbol: ClassSymbol, before: Node, after: Node) -> int:
     """Put one method's node in the place of another; gives what has changed."""
-    if before == after:
-        return 0
     storing = _storing(symbol)
     method = next((each for each in symbol.methods.values() if each.node is before), None)
     if method is None:
