@@ -34,6 +34,25 @@ PREDICATES = words("eq ge gt isfinite isinf isnan isneginf isposinf le lt ne")
 REDUCTIONS = words("all amax amin any max mean median min norm prod std sum var")
 """Without a dimension they make a tensor of one element and no dimension."""
 
+VIEWS = words(
+    """
+    contiguous detach expand expand_as flatten mT movedim narrow permute reshape select squeeze swapaxes t to transpose
+    type_as unflatten unsqueeze view view_as
+    """
+)
+"""Methods and functions whose result may share the memory of their argument."""
+
+MAKERS = words(
+    """
+    addmm argmax argmin argsort bmm cat clone conv1d conv2d cross_entropy cummax cummin cumprod cumsum double einsum
+    embedding empty_like flip float full full_like gather half index_add index_select interpolate isclose layer_norm
+    linear log_softmax logsumexp long masked_fill matmul mse_loss new_full new_ones new_zeros norm normalize one_hot
+    ones ones_like outer pad repeat repeat_interleave roll scaled_dot_product_attention scatter scatter_add softmax
+    stack tensor tril triu where zeros zeros_like
+    """
+)
+"""Functions and methods whose result is a new tensor, of whatever shape."""
+
 TRUTHS = m.Comparison() | m.Call(func=m.Attribute(attr=m.Name(m.MatchIfTrue(PREDICATES.__contains__))))
 """Of tensors, they are bool tensors."""
 
@@ -148,8 +167,10 @@ class Scope:
             case cst.Comparison(left=left, comparisons=[target]):
                 return self.is_tensor(left) or self.is_tensor(target.comparator)
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args) if (
-                name in ELEMENTWISE | PREDICATES | REDUCTIONS
+                name in ELEMENTWISE | PREDICATES | REDUCTIONS | VIEWS | MAKERS
             ):
+                if name in MAKERS and _is_namespace(receiver):
+                    return True
                 return self.is_tensor(args[0].value if _is_namespace(receiver) and args else receiver)
         return False
 
@@ -210,28 +231,20 @@ class Scope:
     def assigned_once(self, name: str) -> bool:
         return len(self._bindings.get(name, ())) == 1 and name not in self._parameters
 
-    def uses(self, name: str) -> list[tuple[cst.CSTNode, cst.Name]]:
-        """Where the name is read: the node around it, and the name."""
-        found: list[tuple[cst.CSTNode, cst.Name]] = []
-        stack: list[cst.CSTNode] = [self._function.body]
-        while stack:
-            node = stack.pop()
-            for child in node.children:
-                stored = isinstance(node, (cst.AssignTarget, cst.Attribute)) and child is not getattr(node, "value", 0)
-                keyword = isinstance(node, cst.Arg) and child is node.keyword
-                if isinstance(child, cst.Name) and child.value == name and not stored and not keyword:
-                    if not isinstance(node, cst.AssignTarget):
-                        found.append((node, child))
-                else:
-                    stack.append(child)
-        return found
+    def values_of(self, name: str) -> list[cst.BaseExpression | None]:
+        """What is assigned to a local, None for what binds it otherwise; empty for a parameter."""
+        return [] if name in self._parameters else self._bindings.get(name, [])
 
-    def joins_tensor(self, around: cst.CSTNode, part: cst.CSTNode) -> bool:
-        """Whether `part` is combined with a tensor there, so that the result is one whatever `part` is."""
-        match around:
-            case cst.BinaryOperation(left=left, right=right) if not isinstance(around.operator, cst.MatrixMultiply):
-                return self.is_tensor(right if left is part else left)
-        return False
+    def is_parameter(self, name: str) -> bool:
+        """Whether it is one that has a usable value."""
+        return name in self._parameters
+
+    def times_bound(self, name: str) -> int:
+        return len(self._bindings.get(name, ())) + (name in self._parameters)
+
+    def value_of(self, name: str) -> cst.BaseExpression | None:
+        """What the name stands for, where it is bound only once."""
+        return self._bindings[name][0] if self.assigned_once(name) else None
 
 
 def has_comments(node: cst.CSTNode) -> bool:

@@ -95,13 +95,13 @@ class Reporter:
                 self._passed.add((emission.hit.code, site.path, site.span))
 
     def with_fixes(self, finding: Finding, emission: Emission) -> Finding:
-        """The finding with what its rule's fix proposes; only now is libcst needed."""
-        fix = self._rules[finding.code].fix if emission.hit.fixable else None
+        """The finding with what its rule's fixes propose; only now is libcst needed."""
+        names = self._rules[finding.code].fix if emission.hit.fixable else ()
         path, span = self._original(emission.path, emission.function, emission.hit.span)
-        module = self._project.load(path) if fix is not None else None
-        if fix is None or module is None or module.cells:
+        module = self._project.load(path) if names else None
+        if module is None or module.cells:
             return finding
-        return replace(finding, fixes=suggest(fix, module.settled(), module.settle(span), display(path)))
+        return replace(finding, fixes=suggest(names, module.settled(), module.settle(span), display(path)))
 
     def _place(self, emission: Emission) -> _Place | None:
         if self._reports(emission.path):

@@ -35,8 +35,10 @@ class Slice:
     """The statement itself, or the line that a simple one shares with others."""
     first_line: int
     """The file's line that the tree's first line stands for."""
+    span: Span
+    """What the finding underlines."""
     source: str
-    """The text that the finding underlines."""
+    """The text there."""
 
     @property
     def function(self) -> cst.FunctionDef | None:
@@ -57,8 +59,8 @@ class Slice:
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of a node, without parentheses around it."""
-        bare = node.with_changes(lpar=(), rpar=()) if isinstance(node, cst.BaseExpression) else node
-        return self.tree.code_for_node(bare)
+        removable = isinstance(node, cst.BaseExpression) and not m.matches(node, m.Tuple(elements=[]))
+        return self.tree.code_for_node(node.with_changes(lpar=(), rpar=()) if removable else node)
 
     def replace(self, path: str, old: cst.CSTNode, new: cst.CSTNode) -> Edit:
         """The smallest edit of the file that puts `new` in the place of `old`; `path` is the file's name in it."""
@@ -73,6 +75,14 @@ class Slice:
             self._place(before, len(before) - tail),
             after[start : len(after) - tail],
         )
+
+    def above(self, path: str, text: str) -> Edit:
+        """The edit that puts lines of text above the top-level statement around, and above the comments on it."""
+        top = next(node for node in self.module.syntax_tree.body if _covers(node, self.span))
+        line = _first_line(top)
+        while line > 1 and self.module.lines[line - 2].startswith("#"):
+            line -= 1
+        return Edit(path, (line, 0), (line, 0), text)
 
     def _place(self, code: str, offset: int) -> tuple[int, int]:
         above = code[:offset]
@@ -89,8 +99,7 @@ def statement_at(module: Module, span: Span) -> Slice | None:
     top = _enclosing(module.syntax_tree, span)
     if top is None:
         return None
-    decorators = getattr(top, "decorator_list", [])
-    first = decorators[0].lineno if decorators else top.lineno
+    first = _first_line(top)
     lines = module.lines[first - 1 : top.end_lineno]
     nested = lines[0][:1] in (" ", "\t")
     if len(lines) > LONGEST:
@@ -104,7 +113,7 @@ def statement_at(module: Module, span: Span) -> Slice | None:
         assert isinstance(outer, cst.If)
         outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
     found = _follow(outer, _path_to(top, span))
-    return None if found is None else Slice(module, tree, *found, first - nested, module.source_of(span))
+    return None if found is None else Slice(module, tree, *found, first - nested, span, module.source_of(span))
 
 
 @lru_cache(maxsize=16)
@@ -125,8 +134,17 @@ def _enclosing(tree: ast.Module, span: Span) -> ast.stmt | None:
     return found
 
 
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def span_of(node: ast.stmt) -> Span:
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
 def _covers(node: ast.stmt, span: Span) -> bool:
-    start = (node.lineno, node.col_offset)
+    start = (_first_line(node), node.col_offset)
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     return start <= span[:2] and span[2:] <= end
 

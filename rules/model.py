@@ -107,8 +107,8 @@ class Rule:
     match: tuple[Match, ...] = ()
     check: str | None = field(default=None, metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
     """The module in `lint/checks/` that decides, in place of or beside `match`."""
-    fix: str | None = field(default=None, metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
-    """The module in `lint/fixes/` that edits the code."""
+    fix: tuple[str, ...] = field(default=(), metadata={"pattern": r"^[a-z][a-z0-9_]*$"})
+    """The modules in `lint/fixes/` that edit the code, the one to prefer first."""
     references: tuple[str, ...] = field(default=(), metadata={"pattern": r"^https://"})
     bad: tuple[Example, ...] = ()
     good: tuple[Example, ...] = ()

@@ -1,24 +1,37 @@
-"""One file a fix: `fix` takes the slice of a finding's statement and gives the edit, or None where it does not apply.
+"""One file a fix: `fix` takes the slice of a finding's statement and gives the edits, or None where it does not apply.
 
 Importing a module of this package imports libcst; `suggest` does so only for a rule that names a fix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING
 
 from ..findings import Fix
 from ..ir import Span
 from ..symbols import Module
 
+if TYPE_CHECKING:
+    from ..slice import Slice
 
-def suggest(name: str, module: Module, span: Span, path: str) -> tuple[Fix, ...]:
-    """What the fix called `name` proposes for the statement at `span`; `path` is the file's name in the edits."""
+
+def suggest(names: Iterable[str], module: Module, span: Span, path: str) -> tuple[Fix, ...]:
+    """What the fixes of these names propose for the statement at `span`; `path` is the file's name in the edits."""
     from ..slice import statement_at
 
     found = statement_at(module, span)
-    if found is None:
-        return ()
-    fix = cast("Fix | None", import_module(f".{name}", __package__).fix(found, path))
-    return () if fix is None else (fix,)
+    return () if found is None else tuple(_proposed(names, found, path))
+
+
+def _proposed(names: Iterable[str], found: Slice, path: str) -> Iterator[Fix]:
+    from libcst import CSTValidationError
+
+    for name in names:
+        try:
+            fix: Fix | None = import_module(f".{name}", __package__).fix(found, path)
+        except CSTValidationError:  # `if(a and b):` leaves no room for an `a` without parentheses
+            continue
+        if fix is not None:
+            yield fix

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -16,7 +18,7 @@ def fix(found: Slice, path: str) -> Fix | None:
     statement = found.statement
     if not isinstance(statement, cst.Assert):
         return None
-    test, message = _affirmed(found, statement.test), _constant(found, statement.msg)
+    test, message = _affirmed(found, statement.test), constant(found, statement.msg)
     if test is None or (statement.msg is not None and message is None):
         return None
     changed = statement.with_changes(test=test, msg=message)
@@ -39,11 +41,13 @@ def _affirmed(found: Slice, test: cst.BaseExpression) -> cst.BaseExpression | No
     return test
 
 
-def _constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpression | None:
+def constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpression | None:
     """The message with its gaps left open, as the text to be filled in is written; None for any other expression."""
     match message:
-        case cst.SimpleString():
+        case cst.SimpleString(prefix=prefix) if "b" not in prefix.lower():
             return message
+        case cst.List() | cst.Tuple() | cst.Dict() | cst.Set() | cst.Integer() | cst.Float() if _is_literal(message):
+            return cst.SimpleString(repr(str(literal_eval(found.code(message)))))
         case cst.FormattedString(start=start, parts=parts) if not _quotes_inside(message):
             text = "".join(
                 part.value.replace("{{", "{").replace("}}", "}")
@@ -57,6 +61,10 @@ def _constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpre
         case cst.Call(func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name("format"))):
             return text
     return None
+
+
+def _is_literal(message: cst.BaseExpression) -> bool:
+    return not m.findall(message, m.Name() | m.Call() | m.FormattedString())
 
 
 def _quotes_inside(message: cst.FormattedString) -> bool:

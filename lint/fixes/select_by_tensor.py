@@ -8,9 +8,13 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..arithmetic import TRUTHS, Scope, has_comments, torch_name
+from ..blocks import block_of, lines_of, only, single
 from ..findings import Fix
 from ..slice import Slice
 
+ONE = m.Tuple(elements=[]) | m.List(elements=[]) | m.Integer("1")
+DRAW = m.Call(func=m.Attribute(value=m.Name("torch"), attr=m.Name("rand")), args=[m.Arg(ONE), m.ZeroOrMore()])
+BOUND = m.Float() | m.Name() | m.Attribute(value=m.Name("self"))
 TITLE = "select with `torch.where`, which computes both sides"
 
 
@@ -47,13 +51,13 @@ def _of_expression(found: Slice, scope: Scope, torch: str, statement: cst.BaseSm
 
 def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Change | None:
     """`if t: return a`, or `if t: y = a`, with an `else` or what comes without one."""
-    block = _block_of(found.tree, branch)
+    block = block_of(found.tree, branch)
     if block is None:
         return None  # an `elif`
     at = next(index for index, line in enumerate(block.body) if line is branch)
     if branch.orelse is None and (mended := _mended(found, scope, torch, branch)) is not None:
         return block, block.with_changes(body=[*block.body[:at], *mended, *block.body[at + 1 :]])
-    first, second, end = _only(branch.body), _otherwise(branch, block.body[at + 1 :]), at + 1
+    first, second, end = only(branch.body), _otherwise(branch, block.body[at + 1 :]), at + 1
     match first, second:
         case cst.Return(value=cst.BaseExpression() as a), cst.Return(value=cst.BaseExpression() as b):
             end += branch.orelse is None
@@ -76,9 +80,9 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
 
 def _mended(found: Slice, scope: Scope, torch: str, branch: cst.If) -> list[cst.BaseStatement] | None:
     """`if t: y = a` → `y = where(t, a, y)`; an `if p and t` keeps the `if p`, numbers made on the way stay."""
-    body = _lines(branch.body)
+    body = lines_of(branch.body)
     numbers = {name for line in body[:-1] if (name := _number(scope, line)) is not None}
-    last = _single(body[-1])
+    last = single(body[-1])
     match last:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)], value=value) if len(numbers) == len(
             body
@@ -100,7 +104,7 @@ def _mended(found: Slice, scope: Scope, torch: str, branch: cst.If) -> list[cst.
 
 def _number(scope: Scope, line: cst.BaseStatement) -> str | None:
     """The name that a line gives to a number, nowhere else bound."""
-    match _single(line):
+    match single(line):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if scope.assigned_once(
             name
         ) and scope.is_number(value):
@@ -114,7 +118,16 @@ def _condition(found: Slice, scope: Scope, test: cst.BaseExpression) -> str | No
         case cst.BooleanOperation(left=left, operator=cst.Or(), right=right):
             sides = (_condition(found, scope, left), _condition(found, scope, right))
             return None if None in sides else " | ".join(f"({side})" for side in sides)
-    return found.code(test) if scope.is_scalar_test(test) else None
+    return found.code(test) if scope.is_scalar_test(test) or _is_draw(scope, test) else None
+
+
+def _is_draw(scope: Scope, test: cst.BaseExpression) -> bool:
+    """`torch.rand(()) < p`, the draw perhaps in a name."""
+    match test:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=bound)]):
+            draw = scope.value_of(left.value) if isinstance(left, cst.Name) else left
+            return draw is not None and m.matches(draw, DRAW) and m.matches(bound, BOUND)
+    return False
 
 
 def _selected(
@@ -149,46 +162,11 @@ def _aliases(scope: Scope, statement: cst.Assign | cst.Return, ways: tuple[cst.B
     return any(isinstance(node, cst.Name) and scope.is_mutated(node.value) for node in (*ways, *targets))
 
 
-def _block_of(tree: cst.Module, branch: cst.If) -> cst.IndentedBlock | None:
-    stack: list[cst.CSTNode] = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.IndentedBlock) and any(line is branch for line in node.body):
-            return node
-        stack.extend(node.children)
-    return None
-
-
 def _otherwise(branch: cst.If, after: Sequence[cst.BaseStatement]) -> cst.BaseSmallStatement | None:
     """What runs in place of the body: the `else`, or the statement after the branch."""
     match branch.orelse:
         case cst.Else(body=body):
-            return _only(body)
+            return only(body)
         case None if after:
-            return _single(after[0])
-    return None
-
-
-def _lines(body: cst.BaseSuite) -> Sequence[cst.BaseStatement]:
-    match body:
-        case cst.SimpleStatementSuite(body=statements):
-            return [cst.SimpleStatementLine(statements)]
-        case cst.IndentedBlock(body=lines):
-            return lines
-    raise AssertionError(body)
-
-
-def _only(body: cst.BaseSuite) -> cst.BaseSmallStatement | None:
-    match body:
-        case cst.IndentedBlock(body=[line]):
-            return _single(line)
-        case cst.SimpleStatementSuite(body=[statement]):
-            return statement
-    return None
-
-
-def _single(line: cst.BaseStatement) -> cst.BaseSmallStatement | None:
-    match line:
-        case cst.SimpleStatementLine(body=[statement]):
-            return statement
+            return single(after[0])
     return None

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from fixing import body, fixed
 from msgspec.structs import replace
 from project_on_disk import ProjectOnDisk
 
-from fullgraph.lint.apply import Contents, edited, fix_all
+from fullgraph.lint.apply import Contents, fix_all
 from fullgraph.lint.findings import CheckReport, Edit, Finding, Fix
-
-
-def fixed(project: ProjectOnDisk, before: str) -> str:
-    project.write({"net.py": before})
-    text = (project.root / "net.py").read_text(encoding="utf-8")
-    findings: tuple[Finding, ...] = project.check().findings
-    edits = dict.fromkeys(edit for finding in findings for fix in finding.fixes for edit in fix.edits)
-    return edited(text.encode(), edits).decode()
-
 
 HEAD = "import logging\nimport torch\nlog = logging.getLogger()\n\n@torch.compile\ndef run(x):\n"
 
@@ -58,7 +50,6 @@ def test_suppress_errors_is_switched_off(project: ProjectOnDisk) -> None:
     assert fixed(project, before) == before.replace("errors = True", "errors = False")
 
 
-TRACED = "import torch\nimport copy\n\n@torch.compile\ndef run(x: torch.Tensor, y):\n"
 LOUD = {
     "both return": (
         "if x.sum() > 0:\n    return x.relu()\nelse:\n    return x",
@@ -121,28 +112,20 @@ LOUD = {
 SILENT = {
     "other shapes": "if x.sum() > 0:\n    return x\nreturn y",
     "a reduction against a tensor": "if x.sum() > 0:\n    return x.sum()\nreturn x",
-    "a test of unknown shape": "if x > 0:\n    return x * 2\nreturn x",
     "a method nobody knows": "if x.sum() > 0:\n    return x.frobnicate()\nreturn x",
     "in-place arithmetic": "if x.sum() > 0:\n    return x.mul_(2)\nreturn x",
     "a random way": "if x.sum() > 0:\n    return torch.rand_like(x)\nreturn x",
     "a bool way": "if x.sum() > 0:\n    return x > 0\nreturn x",
-    "a way that fails for some values": "if (x != 0).all():\n    return x // x\nreturn x",
-    "a comment inside": "if x.sum() > 0:\n    # why\n    return x * 2\nreturn x",
-    "a comment after": "if x.sum() > 0:\n    return x * 2\n# else\nreturn x",
-    "two statements": "if x.sum() > 0:\n    z = x * 2\n    return z\nreturn x",
     "an elif": "if x.dim() == 2:\n    return x\nelif x.sum() > 0:\n    return x * 2\nelse:\n    return x",
     "a name of one way only": "if y.dim() == 2:\n    z = x * 2\nif x.sum() > 0:\n    x = z\nreturn x",
     "an alias changed later": "z = x\nif x.sum() > 0:\n    z = x * 2\nz.add_(1)\nreturn z",
     "a view changed later": "z = x\nif x.sum() > 0:\n    z = x * 2\nz.view(-1).add_(1)\nreturn z",
     "an argument changed on the way out": "try:\n    return x * 2 if x.sum() > 0 else x\nfinally:\n    x.add_(1)",
-    "a global": "if x.sum() > 0:\n    return x * copy\nreturn x",
     "part of a test": "if x.sum() > 0 and y is not None:\n    return x * 2\nreturn x",
     "numbers": "n = 2 if x.sum() > 0 else 3\nreturn x[:n]",
     "a walrus": "if (s := x.sum()) > 0:\n    return x * 2\nreturn x * s",
     "a bound used elsewhere": "if x.sum() > 0:\n    n = 2\n    x = x * n\nelse:\n    n = 3\nreturn x * n",
-    "a call on the way": "if x.sum() > 0:\n    n = len(y)\n    x = x * n\nreturn x",
     "or": "if x.dim() == 2 or x.sum() > 0:\n    x = x * 2\nreturn x",
-    "raising": "if x.sum() > 0:\n    raise ValueError\nreturn x",
     "a joined message": "assert (x > 0).all(), 'a' + str(x.shape)\nreturn x",
     "a quote in a gap": "assert (x > 0).all(), f'{x.shape[\"a\"]}'\nreturn x",
     "not of an int tensor": "assert not x.any(), 'no'\nreturn x",
@@ -152,7 +135,6 @@ SILENT = {
     "a number compared": "s = x.sum().item()\nreturn y * s if s > 0 else y",
     "a number bound twice": "s = x.sum().item()\ny = y * s\ns = 2\nreturn y * s",
     "an element": "return y * x[0].item()",
-    "a number among numbers": "return y * (2 * x.sum().item())",
     "a closure": "s = x.sum().item()\nf = lambda: s\nreturn y * f()",
     "another mask": "mask = x * y > 0\nreturn x[mask].sum()",
     "rows": "return x[x.sum(1) > 0].sum()",
@@ -162,10 +144,6 @@ SILENT = {
     "a gradient of an argument": "x.requires_grad = True\nreturn x.detach()",
     "a gradient switched off": "z = x.detach()\nz.requires_grad = False\nreturn z.detach()",
 }
-
-
-def body(lines: str) -> str:
-    return TRACED + "".join(f"    {line}\n" for line in lines.split("\n"))
 
 
 @pytest.mark.parametrize("name", LOUD)

@@ -52,7 +52,7 @@ def _edits(file: Path, applied: dict[str, int]) -> Iterator[Edit]:
     for name, node in _places(ast.parse(file.read_bytes())):
         assert node.end_lineno is not None and node.end_col_offset is not None
         span: Span = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-        found += [(edit, name) for fix in suggest(name, module, span, str(file)) for edit in fix.edits]
+        found += [(edit, name) for fix in suggest([name], module, span, str(file)) for edit in fix.edits]
     end = (0, 0)
     for edit, name in sorted(found, key=lambda pair: (pair[0].start, pair[0].end)):
         if edit.start > end:

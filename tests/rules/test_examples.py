@@ -12,12 +12,15 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
+from project_on_disk import ProjectOnDisk
 
+from fullgraph.lint.apply import edited
 from fullgraph.rules.measured import FOLDER, digest, read
 from fullgraph.rules.model import Example, Rule
 from fullgraph.rules.source import read_folder
@@ -182,3 +185,32 @@ def test_good_example(rule: Rule, example: Example, compiler: Any, tmp_path: Pat
     assert max(seen.recompiles.values(), default=0) <= 1
     if rule.effect == "frozen-value":
         assert same(seen.results, eagerly(compiler, example, tmp_path).results)
+
+
+FIXABLE = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES if r.fix for i, e in enumerate(r.bad)]
+
+
+def mended(rule: Rule, example: Example, folder: Path) -> list[str]:
+    """The example with each of the fixes that its findings are offered."""
+    project = ProjectOnDisk(folder)
+    project.write({"example.py": example.code})
+    findings = [finding for finding in project.check().findings if finding.code == rule.code and finding.fixes]
+    most = max((len(finding.fixes) for finding in findings), default=0)
+    chosen = [[finding.fixes[min(at, len(finding.fixes) - 1)] for finding in findings] for at in range(most)]
+    edits = [dict.fromkeys(edit for fix in fixes for edit in fix.edits) for fixes in chosen]
+    return [edited(example.code.encode(), each).decode() for each in edits]
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXABLE)
+def test_a_fix_of_a_bad_example_compiles_whole_and_answers_the_same(
+    rule: Rule, example: Example, compiler: Any, tmp_path: Path
+) -> None:
+    versions = mended(rule, example, tmp_path)
+    plain = eagerly(compiler, example, tmp_path) if versions else None
+    for code in versions:
+        compiler._dynamo.reset()
+        compiler.manual_seed(0)
+        seen = run(replace(example, code=code), tmp_path)
+        assert plain is not None and (seen.error, plain.error) == (None, None), code
+        assert not seen.breaks and max(seen.recompiles.values(), default=0) <= 1, code
+        assert same(seen.results, plain.results), code

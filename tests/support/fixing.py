@@ -1,0 +1,24 @@
+"""A file with the edits that its findings are offered."""
+
+from __future__ import annotations
+
+from project_on_disk import ProjectOnDisk
+
+from fullgraph.lint.apply import edited
+from fullgraph.lint.findings import Fix
+
+TRACED = "import torch\nimport copy\n\n@torch.compile\ndef run(x: torch.Tensor, y):\n"
+
+
+def body(lines: str) -> str:
+    """The lines as the body of a compiled function of two tensors."""
+    return TRACED + "".join(f"    {line}\n" for line in lines.split("\n"))
+
+
+def fixed(project: ProjectOnDisk, before: str, title: str = "") -> str:
+    """The file with the first fix of each finding whose title starts like that."""
+    project.write({"net.py": before})
+    text = (project.root / "net.py").read_text(encoding="utf-8")
+    offered = [[fix for fix in found.fixes if fix.title.startswith(title)] for found in project.check().findings]
+    chosen: list[Fix] = [fixes[0] for fixes in offered if fixes]
+    return edited(text.encode(), dict.fromkeys(edit for fix in chosen for edit in fix.edits)).decode()
