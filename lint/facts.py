@@ -113,6 +113,8 @@ class DisabledCall(Struct, frozen=True):
     span: Span
     name: str
     recursive: bool
+    reason: bool
+    """Whether it says why."""
 
 
 class OpaqueCall(Struct, frozen=True):

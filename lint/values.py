@@ -188,6 +188,8 @@ class Disabled(Struct, frozen=True):
 
     target: Value
     recursive: bool = True
+    reason: bool = False
+    """Whether one is given."""
 
 
 class Opaque(Struct, frozen=True):

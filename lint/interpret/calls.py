@@ -382,7 +382,7 @@ def call_instance(frame: Frame, span: Span, receiver: Instance, arguments: Argum
 
 def _call_disabled(frame: Frame, span: Span, callee: Disabled, arguments: Arguments) -> Value:
     """A border of the region: Python runs the function, though without `recursive` its callees are traced again."""
-    frame.observe(DisabledCall(span, _name_of(callee.target), callee.recursive))
+    frame.observe(DisabledCall(span, _name_of(callee.target), callee.recursive, callee.reason))
     outside = Frame(
         frame.analysis,
         frame.module,

@@ -165,10 +165,14 @@ def _partial(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value
 
 def _disable(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     target = arguments.get(0, "fn")
-    recursive = arguments.keyword("recursive") != Const(False)
     if target is None or target == NONE:
         return Partial(External(name), arguments)
-    return Disabled(known(target), recursive)
+    return _disabled(known(target), arguments)
+
+
+def _disabled(target: Value, options: Arguments) -> Disabled:
+    recursive = options.keyword("recursive") != Const(False)
+    return Disabled(target, recursive, reason=options.keyword("reason") not in (None, NONE))
 
 
 def _compiling(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
@@ -308,7 +312,7 @@ def decorate(decorator: Value, value: Value) -> Value | None:
         case External(name="torch.compiler.disable" | "torch.compiler.skip_frame"):
             return Disabled(value)
         case Partial(function=External(name="torch.compiler.disable"), arguments=options):
-            return Disabled(value, options.keyword("recursive") != Const(False))
+            return _disabled(value, options)
         case External(name="contextlib.contextmanager"):
             plain = isinstance(value, Function) and value.symbol.kind == "plain"
             return Opaque(value, decorator.name) if plain else value

@@ -389,8 +389,8 @@ def _bind(frame: Frame, span: Span, receiver: Value, method: FunctionSymbol) -> 
             return Bound(receiver, value)
         case Compiled(target=Function() as function, options=options):
             return Compiled(Bound(receiver, function), options)
-        case Disabled(target=Function() as function, recursive=recursive):
-            return Disabled(Bound(receiver, function), recursive)
+        case Disabled(target=Function() as function):
+            return replace(value, target=Bound(receiver, function))
     return value
 
 

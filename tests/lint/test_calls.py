@@ -742,14 +742,21 @@ def test_dynamo_agrees(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "border",
-    ["@torch.compiler.disable", '@torch.compiler.disable(reason="slow")', "@torch._dynamo.disable"],
+    ("border", "severity"),
+    [
+        ("@torch.compiler.disable", "warning"),
+        ("@torch.compiler.disable(reason=None)", "warning"),
+        ('@torch.compiler.disable(reason="slow")', "note"),
+        ("@torch._dynamo.disable", "warning"),
+    ],
 )
-def test_a_disabled_function_is_a_note_at_its_call(project: ProjectOnDisk, border: str) -> None:
+def test_a_disabled_function_is_a_note_at_its_call_if_it_says_why(
+    project: ProjectOnDisk, border: str, severity: str
+) -> None:
     body = f"{border}\ndef helper(x):\n    return loud(x)\n\n@torch.compile\ndef run(x):\n    return helper(x)\n"
     project.write({"net.py": HEADER + body})
     (finding,) = project.check().findings
-    assert (finding.code, finding.severity.value, finding.function) == ("FG801", "note", "run")
+    assert (finding.code, finding.severity.value, finding.function) == ("FG801", severity, "run")
 
 
 def test_a_registry_that_is_filled_elsewhere_decides_nothing(project: ProjectOnDisk) -> None:

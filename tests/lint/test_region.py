@@ -152,7 +152,7 @@ def test_a_disabled_function_is_a_border(project: ProjectOnDisk, border: str) ->
         }
     )
     finding = only(project.check())
-    assert (finding.code, finding.span.line, finding.severity) == ("FG801", 10, Severity.NOTE)
+    assert (finding.code, finding.span.line, finding.severity) == ("FG801", 10, Severity.WARNING)
 
 
 def test_callees_of_a_function_disabled_by_itself_are_traced(project: ProjectOnDisk) -> None:
