@@ -88,7 +88,7 @@ def _allowed(finding: Finding, unsafe: bool, notes: bool, editable: set[Path]) -
     return tuple(
         fix
         for fix in finding.fixes
-        if (unsafe or fix.safety == "safe")
+        if fix.safety in (("safe", "unsafe") if unsafe else ("safe",))
         and all(lexically_absolute(Path(edit.path)) in editable for edit in fix.edits)
     )
 

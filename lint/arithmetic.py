@@ -201,6 +201,9 @@ class Scope:
     def is_reduction(self, side: cst.CSTNode) -> bool:
         """Whether it is a tensor of one element and no dimension."""
         match side:
+            case cst.Name(value=name) if name not in self._open:
+                value = self.value_of(name)
+                return value is not None and not isinstance(value, cst.Name) and self.is_reduction(value)
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args):
                 whole = args[0].value if _is_namespace(receiver) and len(args) == 1 else receiver
                 plain = len(args) == _is_namespace(receiver) and name in REDUCTIONS

@@ -85,7 +85,7 @@ class Edit(Struct, frozen=True):
 
 
 class Fix(Struct, frozen=True):
-    """A suggested change; `safe` cannot change the program's meaning, `unsafe` may."""
+    """A suggested change; `safe` cannot change the program's meaning, `unsafe` may, `display` is only to be read."""
 
     title: str
     safety: str

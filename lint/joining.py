@@ -12,6 +12,7 @@ import libcst.matchers as m
 
 from .arithmetic import Scope
 from .blocks import around
+from .slice import Slice
 
 EXACT = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
@@ -38,13 +39,11 @@ def _is_written(parents: list[cst.CSTNode], node: cst.CSTNode) -> bool:
 
 
 def joins(scope: Scope, function: cst.FunctionDef, uses: Sequence[cst.BaseExpression | None]) -> bool:
-    """Whether each use ends in arithmetic with a tensor, combined before with nothing but numbers and one another."""
-    return bool(uses) and all(use is not None and _ends_in_tensor(scope, function, use, uses) for use in uses)
+    """Whether each use ends in arithmetic with a tensor, which would fail were something else made of it before."""
+    return bool(uses) and all(use is not None and _ends_in_tensor(scope, function, use) for use in uses)
 
 
-def _ends_in_tensor(
-    scope: Scope, function: cst.FunctionDef, use: cst.BaseExpression, others: Sequence[cst.BaseExpression | None]
-) -> bool:
+def _ends_in_tensor(scope: Scope, function: cst.FunctionDef, use: cst.BaseExpression) -> bool:
     part: cst.CSTNode = use
     for node in reversed(around(function.body, use)):
         match node:
@@ -52,11 +51,21 @@ def _ends_in_tensor(
                 other = right if left is part else left
                 if scope.is_tensor(other):
                     return True
-                if not scope.is_number(other) and not any(other is use for use in others):
-                    return False
             case cst.UnaryOperation(operator=cst.Minus()):
                 pass
             case _:
                 return False
         part = node
     return False
+
+
+def value_joins(found: Slice, call: cst.Call) -> bool:
+    """Whether the call's value, at once or by the one name that it is given, only joins arithmetic with tensors."""
+    function = found.function
+    if function is None:
+        return False
+    scope = Scope(found, function)
+    match found.statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if value is call:
+            return scope.assigned_once(name) and joins(scope, function, reads_of(function, name))
+    return joins(scope, function, [call])

@@ -22,7 +22,9 @@ def suggest(names: Iterable[str], module: Module, span: Span, path: str) -> tupl
     from ..slice import statement_at
 
     found = statement_at(module, span)
-    return () if found is None else tuple(_proposed(names, found, path))
+    proposed = [] if found is None else list(_proposed(names, found, path))
+    helping = [fix for fix in proposed if fix.safety != "display"]
+    return tuple(helping or proposed)
 
 
 def _proposed(names: Iterable[str], found: Slice, path: str) -> Iterator[Fix]:

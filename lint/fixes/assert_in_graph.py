@@ -1,4 +1,4 @@
-"""`if t: raise E("text")` → `torch._assert_async(~t, "text")`, an operator of the graph.
+"""`if t: raise E("text")` → `torch._assert_async(~t, "text")`, an operator of the graph; `torch._check_tensor_all` too.
 
 The test is evaluated once, as before. Not where an exception may steer the program: in a `try` or an unknown `with`,
 where the file catches this exception, or where it is none that is named as an error.
@@ -19,6 +19,7 @@ from ..symbols import Module
 from ..truth import Truth
 from .constant_message import constant
 
+TITLE = "check with `torch._assert_async`"
 ERROR = m.MatchRegex(r"\w+Error")
 TRACED = m.Call(func=m.Attribute(value=m.Name("torch")))
 """A context that does not catch anything."""
@@ -27,6 +28,11 @@ TRACED = m.Call(func=m.Attribute(value=m.Name("torch")))
 def fix(found: Slice, path: str) -> Fix | None:
     torch, function = torch_name(found.module), found.function
     match found.statement:
+        case cst.Expr(
+            value=cst.Call(func=cst.Attribute(attr=cst.Name("_check_tensor_all")), args=[cst.Arg(value=tensor)]) as call
+        ) if torch is not None:
+            whole = f"{torch}._assert_async({torch}.all({found.code(tensor)}))"
+            return Fix(TITLE, "unsafe", (found.replace(path, call, cst.parse_expression(whole)),))
         case cst.If(orelse=None) as branch if torch is not None and function is not None and not has_comments(branch):
             error = only(branch.body)
             if not isinstance(error, cst.Raise) or _steers(found, branch, error):
@@ -34,7 +40,7 @@ def fix(found: Slice, path: str) -> Fix | None:
             new = _checked(found, Truth(found, Scope(found, function)), torch, branch, error)
             if new is None or block_of(found.tree, branch) is None:
                 return None
-            return Fix("check with `torch._assert_async`", "unsafe", (found.replace(path, branch, new),))
+            return Fix(TITLE, "unsafe", (found.replace(path, branch, new),))
     return None
 
 

@@ -121,6 +121,20 @@ def _condition(found: Slice, scope: Scope, test: cst.BaseExpression) -> str | No
     return found.code(test) if scope.is_scalar_test(test) or _is_draw(scope, test) else None
 
 
+def _without_reads(scope: Scope, way: cst.BaseExpression) -> cst.BaseExpression:
+    """A way whose `.item()` of reductions have become `.detach()`: numbers that need not be read."""
+    reads = m.Call(func=m.Attribute(value=m.MatchIfTrue(scope.is_reduction), attr=m.Name("item")), args=[])
+    kept = m.replace(way, m.SaveMatchedNode(reads, "read"), lambda _, found: _detached(found["read"]))
+    assert isinstance(kept, cst.BaseExpression)
+    return kept
+
+
+def _detached(read: cst.CSTNode | Sequence[cst.CSTNode]) -> cst.Call:
+    assert isinstance(read, cst.Call)
+    method = cst.ensure_type(read.func, cst.Attribute)
+    return read.with_changes(func=method.with_changes(attr=cst.Name("detach")))
+
+
 def _is_draw(scope: Scope, test: cst.BaseExpression) -> bool:
     """`torch.rand(()) < p`, the draw perhaps in a name."""
     match test:
@@ -145,6 +159,7 @@ def _selected(
     """
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, a, b = test.expression, b, a
+    a, b = (_without_reads(scope, way) for way in (a, b))
     first, second = scope.leaves(a), scope.leaves(b)
     if any(m.findall(part, TRUTHS) for part in (a, b)):
         return None  # bools, which the other way may not be

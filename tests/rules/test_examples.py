@@ -190,15 +190,20 @@ def test_good_example(rule: Rule, example: Example, compiler: Any, tmp_path: Pat
 FIXABLE = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES if r.fix for i, e in enumerate(r.bad)]
 
 
-def mended(rule: Rule, example: Example, folder: Path) -> list[str]:
-    """The example with each of the fixes that its findings are offered."""
+OTHER_DRAWS = "draw with torch"
+"""The title of a fix that draws other numbers."""
+
+
+def mended(rule: Rule, example: Example, folder: Path) -> list[tuple[str, bool]]:
+    """The example with each of the fixes that its findings are offered, and whether it answers the same."""
     project = ProjectOnDisk(folder)
     project.write({"example.py": example.code})
     findings = [finding for finding in project.check().findings if finding.code == rule.code and finding.fixes]
     most = max((len(finding.fixes) for finding in findings), default=0)
     chosen = [[finding.fixes[min(at, len(finding.fixes) - 1)] for finding in findings] for at in range(most)]
     edits = [dict.fromkeys(edit for fix in fixes for edit in fix.edits) for fixes in chosen]
-    return [edited(example.code.encode(), each).decode() for each in edits]
+    codes = [edited(example.code.encode(), each).decode() for each in edits]
+    return [(code, fixes[0].title != OTHER_DRAWS) for code, fixes in zip(codes, chosen, strict=True)]
 
 
 @pytest.mark.parametrize(("rule", "example"), FIXABLE)
@@ -207,10 +212,10 @@ def test_a_fix_of_a_bad_example_compiles_whole_and_answers_the_same(
 ) -> None:
     versions = mended(rule, example, tmp_path)
     plain = eagerly(compiler, example, tmp_path) if versions else None
-    for code in versions:
+    for code, equal in versions:
         compiler._dynamo.reset()
         compiler.manual_seed(0)
         seen = run(replace(example, code=code), tmp_path)
         assert plain is not None and (seen.error, plain.error) == (None, None), code
         assert not seen.breaks and max(seen.recompiles.values(), default=0) <= 1, code
-        assert same(seen.results, plain.results), code
+        assert not equal or same(seen.results, plain.results), code

@@ -19,6 +19,11 @@ def fixed(project: ProjectOnDisk, before: str, title: str = "") -> str:
     """The file with the first fix of each finding whose title starts like that."""
     project.write({"net.py": before})
     text = (project.root / "net.py").read_text(encoding="utf-8")
-    offered = [[fix for fix in found.fixes if fix.title.startswith(title)] for found in project.check().findings]
-    chosen: list[Fix] = [fixes[0] for fixes in offered if fixes]
+    offered = [[fix for fix in found.fixes if _wanted(fix, title)] for found in project.check().findings]
+    chosen = [fixes[0] for fixes in offered if fixes]
     return edited(text.encode(), dict.fromkeys(edit for fix in chosen for edit in fix.edits)).decode()
+
+
+def _wanted(fix: Fix, title: str) -> bool:
+    """Fixes that are only to be read have to be asked for."""
+    return fix.title.startswith(title) if title else fix.safety != "display"

@@ -1,0 +1,41 @@
+"""A function compiled in the file with no word on `dynamic`, and called with sizes that vary → `dynamic=True`."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from ..arithmetic import torch_name
+from ..findings import Edit, Fix
+from ..slice import Slice
+
+
+def fix(found: Slice, path: str) -> Fix | None:
+    torch = torch_name(found.module)
+    match found.underlined:
+        case cst.Call(func=cst.Name(value=name)) if torch is not None:
+            sites = [edit for node in found.module.syntax_tree.body if (edit := _edit(node, name, torch, path))]
+            return Fix("compile with `dynamic=True`", "unsafe", (sites[0],)) if len(sites) == 1 else None
+    return None
+
+
+def _edit(node: ast.stmt, name: str, torch: str, path: str) -> Edit | None:
+    """Where the statement gives the name to a compiled function: the argument, added."""
+    match node:
+        case ast.FunctionDef(name=defined, decorator_list=[decorator]) if defined == name:
+            site = decorator
+        case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Call() as site) if bound == name:
+            pass
+        case _:
+            return None
+    called = isinstance(site, ast.Call)
+    function = site.func if isinstance(site, ast.Call) else site
+    if ast.unparse(function) != f"{torch}.compile" or site.end_lineno is None or site.end_col_offset is None:
+        return None
+    if isinstance(site, ast.Call) and any(keyword.arg in ("dynamic", None) for keyword in site.keywords):
+        return None
+    given = isinstance(site, ast.Call) and bool(site.args or site.keywords)
+    place = (site.end_lineno, site.end_col_offset - called)
+    text = "dynamic=True" if called else "(dynamic=True)"
+    return Edit(path, place, place, f", {text}" if given else text)
