@@ -24,9 +24,11 @@ def finish(fixed: Fixed, diff: bool, printed: bool) -> None:
         _tell(f"{path} is installed, and is not changed; --diff prints what would be")
     if not (diff and printed):
         save(changed, diff)
-    outcomes = [row.outcome for report in fixed.reports if report.mended for row in report.mended.rows]
+    rows = [row for report in fixed.reports if report.mended for row in report.mended.rows]
+    sites = {(row.path, row.line, row.code) for row in rows}
+    mended = {(row.path, row.line, row.code) for row in rows if row.outcome is Outcome.VERIFIED}
     verb = "would fix" if diff else "fixed"
-    _tell(f"{verb} {outcomes.count(Outcome.VERIFIED)} of {len(outcomes)} site{'' if len(outcomes) == 1 else 's'}")
+    _tell(f"{verb} {len(mended)} of {len(sites)} site{'' if len(sites) == 1 else 's'}")
 
 
 def _tell(text: str) -> None:

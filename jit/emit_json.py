@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -45,8 +46,20 @@ def _target(report: TargetReport) -> dict[str, Any]:
 
 
 def _mended(mended: Mended) -> dict[str, Any]:
-    rows = [{**asdict(row), "outcome": row.outcome.value} for row in mended.rows]
+    rows = [
+        {
+            **asdict(row),
+            "outcome": row.outcome.value,
+            "difference": _finite(row.difference),
+            "gradient_difference": _finite(row.gradient_difference),
+        }
+        for row in mended.rows
+    ]
     return {"modes": list(mended.modes), "remark": mended.remark, "sites": rows, "diff": mended.diff}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _share(item: Share) -> dict[str, Any]:

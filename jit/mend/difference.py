@@ -98,8 +98,8 @@ class _Comparison:
         else:
             self.largest = max(self.largest or 0.0, error)
         if wrong or (self._exact and not same):
-            size = f"in {wrong} of {len(one.sample)} elements, " if wrong else ""
-            return (f"{name} differs {size}by up to {error:.2g}",)
+            how = f"by up to {error:.2g}" if error else "in the sign of zero"
+            return (f"{name} differs in {wrong} of {len(one.sample)} elements, {how}",)
         return ()
 
 

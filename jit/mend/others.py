@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -39,10 +40,15 @@ def _zeros(tensor: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(tensor).requires_grad_(tensor.requires_grad)
 
 
-def _nan(tensor: torch.Tensor) -> torch.Tensor:
-    changed = tensor.clone()
-    changed.reshape(-1)[:1] = torch.nan
-    return changed
+def _with(tensor: torch.Tensor, value: float) -> torch.Tensor:
+    flat = tensor.flatten().clone()
+    flat[:1] = value
+    return flat.reshape(tensor.shape)
+
+
+def _drawn(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(tensor.shape, generator=generator).to(tensor)
 
 
 def _requiring(tensor: torch.Tensor) -> torch.Tensor:
@@ -52,8 +58,14 @@ def _requiring(tensor: torch.Tensor) -> torch.Tensor:
 CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "negated": _floating(torch.neg),
     "times 100": _floating(lambda tensor: 100 * tensor),
+    "times 0.01": _floating(lambda tensor: 0.01 * tensor),
+    "negated, times 0.01": _floating(lambda tensor: -0.01 * tensor),
+    "drawn anew": _floating(partial(_drawn, seed=1)),
+    "drawn once more": _floating(partial(_drawn, seed=2)),
     "all positive": _floating(lambda tensor: tensor.abs() + 0.5),
     "in reverse order": _reversed,
     "zeros": _zeros,
-    "NaN among them": _floating(_nan),
+    "negative zeros": _floating(lambda tensor: -torch.zeros_like(tensor)),
+    "infinity among them": _floating(partial(_with, value=torch.inf)),
+    "NaN among them": _floating(partial(_with, value=torch.nan)),
 }

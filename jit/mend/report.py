@@ -26,7 +26,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A site, and the fix that was tried last. Lines are those of the unchanged file."""
+    """A site and a fix that was tried there. Lines are those of the unchanged file."""
 
     path: str
     line: int

@@ -174,13 +174,13 @@ class Search:
     def _try(self, site: Site, before: Version, accepted: list[Accepted]) -> Version:
         """The version with the first of the site's fixes that holds; the one before if none does."""
         line = Moves(self.original, before.contents).line(absolute(site.path), site.line) or site.line
-        self._rows.append(_row(site, line, before.figures, NO_FIX))
-        for fix in site.fixes:
-            contents = applied(fix, before.contents)
-            if contents is None:
-                continue
+        row = _row(site, line, before.figures, NO_FIX)
+        tried = [(fix, contents) for fix in site.fixes if (contents := applied(fix, before.contents)) is not None]
+        if not tried:
+            self._rows.append(row)
+        for fix, contents in tried:
             found = self._measured(site, before, contents)
-            self._rows[-1] = _tried(self._rows[-1], fix, found)
+            self._rows.append(_tried(row, fix, found))
             if found.reason is None:
                 whole = {**_contents(accepted), **contents}
                 accepted.append(Accepted(self._rows, len(self._rows) - 1, whole))

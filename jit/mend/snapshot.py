@@ -38,6 +38,10 @@ class Leaf:
     sample: torch.Tensor | None = None
 
 
+class Form(str):
+    """Says what something is that holds others."""
+
+
 Snapshot = dict[str, Leaf]
 VARIABLE = ": "
 """Stands in the names of variables between module and variable."""
@@ -95,14 +99,14 @@ class Photographer:
             case torch.nn.Module():
                 yield from _parts(name, value)
             case list() | tuple():
-                yield name, f"{type(value).__qualname__} of {len(value)}"
+                yield name, Form(f"{type(value).__qualname__} of {len(value)}")
                 yield from ((f"{name}[{at}]", item) for at, item in enumerate(value[:ITEMS]))
             case dict():
                 keys = [key for key in value if isinstance(key, PLAIN)]
-                yield name, f"{type(value).__qualname__} of {len(value)}: {keys[:ITEMS]}"
+                yield name, Form(f"{type(value).__qualname__} of {len(value)}: {keys[:ITEMS]}")
                 yield from ((f"{name}[{key!r}]", value[key]) for key in keys[:ITEMS])
             case set() | frozenset():
-                yield name, f"{type(value).__qualname__} of {len(value)}"
+                yield name, Form(f"{type(value).__qualname__} of {len(value)}")
                 known = sorted(repr(item) for item in value if isinstance(item, PLAIN))
                 yield from ((f"{name} {item}", True) for item in known[:ITEMS])
             case bytearray():
@@ -117,9 +121,10 @@ class Photographer:
                 return
             case type():
                 if self._is_own(value):
-                    yield from ((f"{name}.{key}", item) for key, item in vars(value).items() if key[:2] != "__")
+                    held = ((key, item) for key, item in vars(value).items() if key[:2] != "__")
+                    yield from ((f"{name}.{key}", item) for key, item in held if not hasattr(item, "__get__"))
             case _:
-                yield name, f"a {type(value).__qualname__}"
+                yield name, Form(f"a {type(value).__qualname__}")
                 if self._is_own(type(value)):
                     yield from self._attributes(name, value)
 
@@ -146,6 +151,8 @@ class Photographer:
         match value:
             case torch.Tensor():
                 return self._tensor(value, memory)
+            case Form():
+                return Leaf(str(value))
             case float():
                 number = torch.tensor([value], dtype=torch.float64)
                 return Leaf("float", digest=_digest(_canonical(number)), sample=number)

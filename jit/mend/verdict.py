@@ -153,10 +153,11 @@ class Judge:
 
     def _recompiled(self, before: Observation, seen: Observation) -> str | None:
         varied = before.status is Status.OK
-        old, new = Counter(_functions(before, varied)), Counter(_functions(seen, varied))
-        for (_, name), count in sorted(new.items()):
-            if count > old[_, name]:
-                return f"{name} is compiled again {count} time{'s' * (count > 1)}, not {old[_, name]}"
+        old, new = _recompiles(before, varied), _recompiles(seen, varied)
+        for function, count in sorted(new.items()):
+            if count > old[function]:
+                times = f"{count} time{'s' * (count > 1)}"
+                return f"{function[1]} is compiled again {times}, not {old[function]}"
         return None
 
     def _printed(self, standard: Standard, before: Observation, seen: Observation) -> str | None:
@@ -176,7 +177,8 @@ def _astray(seen: Observation) -> str | None:
 
 def _endings(seen: Observation, standard: Standard) -> str:
     ours, theirs = ended(seen), ended(standard.seen)
-    return f"it ends with {ours[1] or 'no error'}, not with {theirs[1] or 'none'}"
+    instead = f", not with {theirs[1]}" if theirs[1] else ""
+    return f"it ends with {ours[1] or 'no error'}{instead}"
 
 
 def _otherwise(standard: Standard, seen: Observation) -> str | None:
@@ -189,13 +191,20 @@ def _otherwise(standard: Standard, seen: Observation) -> str | None:
     return found[0] + more
 
 
-def _functions(seen: Observation, varied: bool) -> Iterator[tuple[str, str]]:
-    """What was compiled again; not for the gradients that only these runs ask for."""
+def _recompiles(seen: Observation, varied: bool) -> Counter[tuple[str, str]]:
+    """How often each function was compiled again: the one of its parts for which that happened most often.
 
-    def counts(item: Recompile) -> bool:
-        return item.variation != GRADIENTS and (varied or not item.variation)
-
-    return ((item.path, item.function) for item in seen.recompiles if counts(item))
+    Not for the gradients that only these runs ask for; `varied` counts the other inputs that nobody asked for.
+    """
+    parts = Counter(
+        (item.frame.partition("/")[0], item.path, item.function)
+        for item in seen.recompiles
+        if item.variation != GRADIENTS and (varied or item.variation != OTHERS)
+    )
+    most = Counter[tuple[str, str]]()
+    for (_, path, name), count in parts.items():
+        most[path, name] = max(most[path, name], count)
+    return most
 
 
 def _alike(one: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import pickle
 import random
 import sys
@@ -217,8 +218,12 @@ class Witness:
 
 
 def _arguments(call: Call) -> Named:
-    yield from ((f"argument {number}", value) for number, value in enumerate(call.args, 1))
-    yield from ((f"argument {name}", value) for name, value in call.kwargs.items())
+    """By their names, wherever they have one."""
+    given: dict[str, Any] = {str(number): value for number, value in enumerate(call.args, 1)} | call.kwargs
+    with contextlib.suppress(TypeError, ValueError):
+        signature = inspect.signature(getattr(call.owner, "forward", call.function))
+        given = signature.bind(*call.args, **call.kwargs).arguments
+    yield from ((f"argument {name}", value) for name, value in given.items())
 
 
 def _direction(tensor: torch.Tensor) -> torch.Tensor:

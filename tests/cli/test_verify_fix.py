@@ -1,0 +1,172 @@
+"""`fullgraph verify --fix`: what is proven is written, with its package, its data and everything else where it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from fullgraph.cli.main import run
+
+SCHEMA = Path(__file__).parent.parent.parent / "docs/schema/verify.json"
+PACKAGE = {
+    "app/__init__.py": "",
+    "app/net.py": '''\
+"""A network with three breaks; the data lie beside it."""
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from .scale import scaled  # relative
+
+SCALE = float((Path(__file__).parent / "scale.txt").read_text())
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        else:
+            x = x - 1
+        return scaled(self.layer(x) * SCALE)
+''',
+    "app/scale.py": """\
+import torch
+
+
+def scaled(y):
+    print("scaled")
+    factor = y.abs().max().item()
+    return y * factor
+""",
+    "app/scale.txt": "1.5",
+    "train.py": """\
+import torch
+from app.net import Net
+
+torch.manual_seed(0)
+net = Net()
+step = torch.compile(net)
+start = float(open("start.txt").read())
+for number in range(3):
+    loss = step(torch.full((2, 4), start - number)).sum()
+    loss.backward()
+with open("done.txt", "a") as file:
+    file.write("done")
+""",
+    "start.txt": "1.0",
+}
+FIXED = {
+    "app/net.py": PACKAGE["app/net.py"].replace(
+        """\
+        if x.sum() > 0:
+            x = x * 2
+        else:
+            x = x - 1
+""",
+        "        x = torch.where(x.sum() > 0, x * 2, x - 1)\n",
+    ),
+    "app/scale.py": """\
+import torch
+
+
+def scaled(y):
+    if not torch.compiler.is_compiling():
+        print("scaled")
+    factor = y.abs().max().detach()
+    return y * factor
+""",
+}
+
+
+def verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fullgraph.cli", "verify", "--backend", "eager", "--timeout", "60", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def held(folder: Path) -> dict[str, str]:
+    """All that lies in the folder but what Python and this program keep for themselves."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "cache" not in str(path.relative_to(folder)))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_package_is_fixed_file_by_file(tmp_path: Path) -> None:
+    written(tmp_path, PACKAGE)
+    shown = verify(tmp_path, "--diff", "--output-format", "json", "--report", "page.html", "train.py")
+    (tmp_path / "done.txt").unlink()  # of the first run, as always; those for fixes have another working directory
+    page = (tmp_path / "page.html").read_text()
+    (tmp_path / "page.html").unlink()
+    assert held(tmp_path) == PACKAGE, "--diff writes nothing"
+    assert (shown.returncode, shown.stderr) == (1, "fullgraph: would fix 3 of 3 sites\n")
+    document: dict[str, Any] = json.loads(shown.stdout)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fixes = document["targets"][0]["fixes"]
+    assert [(row["path"], row["line"], row["outcome"]) for row in fixes["sites"]] == [
+        ("app/net.py", 18, "verified"),
+        ("app/scale.py", 5, "verified"),
+        ("app/scale.py", 6, "verified"),
+    ]
+    assert [row["before"]["breaks"] for row in fixes["sites"]] == [3, 2, 1]
+    assert fixes["sites"][-1]["after"]["breaks"] == 0
+    assert fixes["diff"].startswith("--- app/net.py\n+++ app/net.py\n")
+    assert 'id="target-fixes"' in page
+    assert "+        x = torch.where(x.sum() &gt; 0, x * 2, x - 1)" in page
+
+    fixed = verify(tmp_path, "--fix", "train.py")
+    assert (fixed.returncode, fixed.stderr) == (0, "fullgraph: fixed 3 of 3 sites\n")
+    assert held(tmp_path) == {**PACKAGE, **FIXED, "done.txt": "done"}
+    assert "verified     app/net.py:18: FG101 select with `torch.where`" in fixed.stdout
+    table = fixed.stdout.partition("compared on")[2].partition("\n\n")[0]
+    assert len(table.splitlines()) == 5
+    assert max(map(len, table.splitlines())) <= 80
+
+
+CHANGING = """\
+import torch
+
+@torch.compile
+def f(x):
+    print("!")
+    return x + 1
+
+f(torch.ones(3))
+with open(__file__, "a") as file:
+    file.write("# run\\n")
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    written(tmp_path, {"m.py": CHANGING})
+    done = verify(tmp_path, "--fix", "m.py")
+    assert done.returncode == 2
+    assert done.stderr == "fullgraph: Could not open file 'm.py': it has changed meanwhile\n"
+    text = (tmp_path / "m.py").read_text()
+    assert text.startswith(CHANGING)
+    assert "is_compiling" not in text
+
+
+@pytest.mark.parametrize("other", ["--watch", "--record=seen"])
+def test_fixing_goes_alone(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "--fix", other, __file__]) == 2
+    assert "and fixing can't be asked for together" in capsys.readouterr().err

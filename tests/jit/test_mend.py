@@ -1,0 +1,228 @@
+"""Fixes that are wrong in one way each: one is accepted only if nothing but the break is gone, else it is said why.
+
+The fixes are made up: each replaces a text of the program. What is run and compared is real.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from fullgraph.cli.projects import build_request
+from fullgraph.jit.events import Observation
+from fullgraph.jit.isolate import Pool
+from fullgraph.jit.kept import Kept
+from fullgraph.jit.mend.lab import Contents
+from fullgraph.jit.mend.report import Mended, Outcome
+from fullgraph.jit.mend.search import Mending, mend
+from fullgraph.jit.session import roots, with_findings
+from fullgraph.jit.targets import Job, Settings, parse_target
+from fullgraph.jit.verify import TargetReport
+from fullgraph.lint.findings import Edit, Fix
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+BRANCH = """\
+import torch
+
+SEEN = []
+
+def f(x: torch.Tensor):
+    y = x * 2
+    if y.sum() > 0:
+        y = y + 1
+    return y
+"""
+NET = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(()))
+        self.calls = 0
+        self.layer = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.layer(x)
+        print("step")
+        return y
+"""
+SIZES = """\
+import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    print("size")
+    return x + 1
+
+for size in (3, 4, 5, 6):
+    f(torch.ones(size))
+"""
+IF = "    if y.sum() > 0:\n        y = y + 1\n"
+WHERE = "    y = torch.where(y.sum() > 0, y + 1, y)\n"
+PRINT = '        print("step")\n'
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One server for all of these programs."""
+
+    pool: Pool
+    folder: Path
+
+    def tried(self, source: str, old: str, *new: str, target: str = "m.py::f", **settings: object) -> Mending:
+        """With these fixes at every finding."""
+        file = self.folder / "m.py"
+        file.write_text(source)
+        start = source.index(old)
+        places = [(source[:at].count("\n") + 1, at - source.rfind("\n", 0, at) - 1) for at in (start, start + len(old))]
+        fixes = tuple(Fix(text, "unsafe", (Edit("m.py", places[0], places[1], text),)) for text in new)
+        request = build_request((self.folder,), None, use_cache=False)
+        given = Settings(**{"backend": "eager", "timeout_s": 8.0} | settings)  # type: ignore[arg-type]
+        job = Job(parse_target(target), given, roots(parse_target(target), request))
+        kept = Kept.of([job.target])
+
+        def report(job: Job, seen: Observation, contents: Contents) -> TargetReport:
+            found = next(with_findings([job.target], [seen], request, kept.showing(contents)))
+            known = fixes if contents[str(file)] == source.encode() else ()
+            judged = (replace(item, finding=structs.replace(item.finding, fixes=known)) for item in found.judged)
+            return replace(found, judged=tuple(judged))
+
+        (seen,) = self.pool.observe([job])
+        return mend(self.pool, [job], [report(job, seen, {str(file): source.encode()})], kept, report)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("mend")
+    with pytest.MonkeyPatch.context() as patch, Pool(1) as pool:
+        patch.chdir(folder)
+        yield Bench(pool, folder)
+
+
+def mended(mending: Mending) -> Mended:
+    found = mending.reports[0].mended
+    assert found is not None
+    return found
+
+
+REFUSED = {
+    "other_values": (WHERE.replace("> 0", "> 1"), r"the result differs .* \(with negated, times 0.01\)"),
+    "one_side_only": ("    y = y + 1\n", r"the result differs in 6 of 6 elements, by up to 1"),
+    "not_for_nan": ("    y = torch.where(y.sum() <= 0, y, y + 1)\n", r"the result .*\(with NaN among them\)"),
+    "negative_zero": (WHERE.replace(", y)", ", y + 0)"), r"in the sign of zero \(with negative zeros\)"),
+    "another_type": (WHERE + "    y = y.double()\n", r"the result is float64\[6\].*, not float32\[6\]"),
+    "another_shape": (WHERE + "    y = y[None]\n", r"the result is float32\[1, 6\].*, not float32\[6\]"),
+    "no_gradient": (
+        "    y = torch.where(y.sum() > 0, y + 1, y).detach()\n",
+        r"the result is float32\[6\], not .* with gradi",
+    ),
+    "another_gradient": (
+        WHERE + "    y = y * 2 - y.detach()\n",
+        r"the gradient of argument x differs",
+    ),
+    "changes_its_input": (WHERE + "    x.add_(0)\n    x.mul_(2)\n", r"argument x differs in 6 of 6 elements"),
+    "changes_a_variable": (WHERE + "    SEEN.append(1)\n", r"m: SEEN is list of 1, not list of 0"),
+    "draws": (WHERE + "    torch.rand(1)\n", r"random numbers are drawn otherwise"),
+    "raises": (
+        WHERE + '    if x.isnan().any():\n        raise ValueError("no")\n',
+        "raises ValueError: no, not",
+    ),
+    "gives_its_input": ("    y = torch.where(y.sum() > 0, y + 1, y)\n    return x.mul_(1)\n", r"differs|shares"),
+    "still_breaks": ("    if bool(y.sum() > 0):\n        y = y + 1\n", r"the graph"),
+    "breaks_elsewhere": (WHERE + "    SEEN.count(id(y.tolist()))\n", r"the graph"),
+    "does_not_parse": ("    y = (\n", r"SyntaxError"),
+    "kills_itself": (WHERE + "    import os\n    os.kill(os.getpid(), 9)\n", r"killed by SIGKILL"),
+    "compiles_nothing": ("    torch._dynamo.skip_frame()\n" + IF, r"break|nothing"),
+}
+
+
+@pytest.fixture(scope="module")
+def refused(bench: Bench) -> dict[str, str]:
+    """One search in which all of them are tried."""
+    mending = bench.tried(BRANCH, IF, *(new for new, _ in REFUSED.values()), inputs=("f32[6]",), memory_mb=16000)
+    assert mending.changed == ()
+    rows = {row.title: row for row in mended(mending).rows}
+    assert {row.outcome for row in rows.values()} == {Outcome.REJECTED}
+    return {title: row.reason for title, row in rows.items()}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_other_than_before_is_refused(refused: dict[str, str], case: str) -> None:
+    new, reason = REFUSED[case]
+    assert re.search(reason, refused[new]), refused[new]
+
+
+def test_one_that_holds_is_accepted_and_its_figures_are_told(bench: Bench) -> None:
+    mending = bench.tried(BRANCH, IF, WHERE, inputs=("f32[6]",))
+    (row,) = mended(mending).rows
+    assert row.outcome is Outcome.VERIFIED, row.reason
+    assert row.after is not None
+    assert (row.before.breaks, row.after.breaks, row.after.recompiles) == (1, 0, 0)
+    assert (row.difference, row.gradient_difference) == (0.0, 0.0)
+    assert row.inputs > 10
+    assert mending.changed == (("m.py", BRANCH.encode(), BRANCH.replace(IF, WHERE).encode()),)
+    assert (bench.folder / "m.py").read_text() == BRANCH, "nothing is written here"
+
+
+STATE = {
+    "": "it prints something else",
+    "        self.total += 1\n": r"Net\.total differs",
+    "        self.calls += 1\n": r"Net\.calls is int 1, not int 0",
+    "        if self.training:\n            y = y + 1\n": "the result differs in 6 of 6 elements, by up to 1",
+}
+
+
+def test_the_state_of_modules_counts_in_both_modes(bench: Bench) -> None:
+    silent = f"        if not torch.compiler.is_compiling():\n    {PRINT}"
+    fixes = ["", *(silent + text for text in STATE if text)]
+    found = mended(bench.tried(NET, PRINT, *fixes, target="m.py::Net", inputs=("f32[2,3]",)))
+    assert found.modes == ("evaluation", "training")
+    for row, reason in zip(found.rows, STATE.values(), strict=True):
+        assert row.outcome is Outcome.REJECTED
+        assert re.match(reason, row.reason), row.reason
+
+
+def test_a_new_recompile_is_refused_and_so_is_what_hangs(bench: Bench) -> None:
+    index = "    [3, 4, 5, 6].index(x.shape[0])\n"
+    hang = "    while not torch.compiler.is_compiling():\n        pass\n"
+    silent = '    if not torch.compiler.is_compiling():\n        print("size")\n'
+    good = silent + 3 * "    # the shortest one is tried first\n"
+    mending = bench.tried(SIZES, '    print("size")\n', silent + index, silent + hang, good, target="m.py")
+    reasons = [row.reason for row in mended(mending).rows]
+    assert reasons[0] == "f is compiled again 3 times, not 1"
+    assert reasons[1] == "eagerly it does not come to an end: killed after 8 s"
+    assert reasons[2] == ""
+    assert len(mending.changed) == 1
+
+
+UNSTEADY = """\
+import time
+import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    print("!")
+    return x * time.perf_counter_ns()
+
+f(torch.ones(2))
+"""
+
+
+def test_programs_that_do_something_else_each_time_prove_nothing(bench: Bench) -> None:
+    mending = bench.tried(UNSTEADY, '    print("!")\n', "", target="m.py")
+    assert "two eager runs with the same seed differ from each other: the result" in (mended(mending).remark or "")
+    assert {row.outcome for row in mended(mending).rows} == {Outcome.NO_FIX}
+    assert mending.changed == ()
+
+
+def test_without_numbers_nothing_is_proven(bench: Bench) -> None:
+    mending = bench.tried(BRANCH, IF, WHERE, inputs=("f32[6]",), fake=True)
+    assert mended(mending).remark == "--fake computes nothing, so that no fix can be proven"
+    assert mending.changed == ()
