@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from fullgraph.lint.findings import Effect
 
-from ..events import Break, BreakKind, Observation, Recompile, Status
+from ..events import Break, BreakKind, Observation, Status
 from ..kept import Kept
 from ..statements import Sources
 from .lab import Contents, Standard, ended
