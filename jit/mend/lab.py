@@ -108,9 +108,8 @@ def ended(seen: Observation) -> tuple[bool, str]:
 
 def modes(job: Job, seen: Observation) -> Iterator[bool | None]:
     """The modes to try fixes in: both of a module, unless one is asked for."""
-    if not isinstance(job.target.program, Object) or job.settings.training is not None:
-        yield job.settings.training
-        return
-    yield False
-    if any(item.training is not None for item in seen.traced):
-        yield True
+    chosen, calls_module = job.settings.training, any(item.training is not None for item in seen.traced)
+    if isinstance(job.target.program, Object) and chosen is None and calls_module:
+        yield from (False, True)
+    else:
+        yield chosen

@@ -195,7 +195,11 @@ class Witness:
         state = _states()
         try:
             found = torch.autograd.grad(
-                ends, list(sources.values()), [_direction(item) for item in ends], retain_graph=True, allow_unused=True
+                ends,
+                list(sources.values()),
+                [_direction(item) for item in ends],
+                retain_graph=True,
+                materialize_grads=True,  # no gradient is one of zeros; what the program's own says is compared too
             )
         except RuntimeError as error:
             return self._photographer.take([("gradients", f"{type(error).__name__}: {error}")])
