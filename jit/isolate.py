@@ -23,6 +23,8 @@ from .supervise import Ended, Request
 from .targets import Job, Object
 
 PATIENCE_S = 2.0
+INTERRUPTED = "interrupted"
+"""The detail of a job that Ctrl-C ended."""
 SHOWN_OUTPUT = 20
 """Lines of a program's stderr that are kept."""
 SERVER = "import sys; from fullgraph.jit.child import serve; serve(int(sys.argv[1]), native='native' in sys.argv)"
@@ -80,7 +82,7 @@ class Pool:
                 yield done.pop(number)
         except KeyboardInterrupt:
             for number, item in running.items():
-                done[number] = _observation(item, Status.FAILED, "interrupted")
+                done[number] = _observation(item, Status.FAILED, INTERRUPTED)
             for number in sorted(done):
                 yield done[number]
 

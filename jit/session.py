@@ -20,9 +20,9 @@ from fullgraph.lint.target import resolve
 
 from .environment import early
 from .events import CallSite, Frame, Observation, Status, Traced
-from .isolate import Pool
+from .isolate import INTERRUPTED, Pool
 from .kept import Kept
-from .mend.lab import INTERRUPTED, Contents
+from .mend.lab import Contents
 from .mend.search import mend
 from .mend.sites import absolute
 from .mend.trial import Trial

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..events import Observation, Status
-from ..isolate import Pool
+from ..isolate import INTERRUPTED, Pool
 from ..targets import Job, Object, PytestTest
 from .trial import Trial
 
@@ -18,13 +18,13 @@ Contents = Mapping[str, bytes]
 LEAST_PATIENCE_S = 20.0
 PATIENCE = 10
 """How much longer than at first a run may take before it counts as hanging."""
-INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
 class Standard:
     """What the unchanged program does eagerly in one mode: all that a fix may not change."""
 
+    contents: Contents
     training: bool | None
     record: Path
     seen: Observation
@@ -62,7 +62,7 @@ class Lab:
             what = own[0] if own else "what it prints" if first.printed != again.printed else "how it ends"
             raise Unfit(f"two eager runs with the same seed differ from each other: {what}")
         executed = frozenset((item.path, line) for item in again.executed for line in item.lines)
-        return Standard(training, record, first, executed, _variables(again))
+        return Standard(contents, training, record, first, executed, _variables(again))
 
     def adapted(self, standard: Standard, compiled: Observation) -> Standard:
         """Without variables that are others in the unchanged program too once it is compiled."""

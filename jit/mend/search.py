@@ -104,14 +104,14 @@ class Search:
             self._remark = FAKE
         elif self._seen.observation.status not in (Status.OK, Status.FAILED):
             self._remark = f"no fix is tried: {self._seen.observation.status.value}"
-        elif accepted or any(True for _ in sites(self._seen)):
+        elif accepted or any(site.fixes for site in sites(self._seen)):
             try:
                 self._search(accepted)
+                return
             except Unfit as unfit:
                 self._remark = f"no fix can be proven: {unfit}"
-        if self._remark:
-            figures = Version(self.original, (self._seen.observation,), self._kept).figures
-            self._rows = [_row(site, site.line, figures, self._remark) for site in sites(self._seen)]
+        figures = Version(self.original, (self._seen.observation,), self._kept).figures
+        self._rows = [_row(site, site.line, figures, self._remark or NO_FIX) for site in sites(self._seen)]
 
     def spoilt(self, accepted: list[Accepted]) -> bool:
         """All together once more: whether something did not hold, so that the last fix had to go."""
@@ -132,8 +132,10 @@ class Search:
         return replace(self._seen, mended=Mended(tuple(self._rows), names, self._remark, diff))
 
     def _know(self, report: TargetReport) -> None:
-        """Keep what the files that were run hold: it is what every run is shown."""
-        own = {str(self._job.target.path), *(absolute(item.path) for item in report.observation.traced)}
+        """Keep what the files hold that were run, or that fixes change: it is what every run is shown."""
+        traced = (item.path for item in report.observation.traced)
+        edited = (edit.path for site in sites(report) for fix in site.fixes for edit in fix.edits)
+        own = {str(self._job.target.path), *map(absolute, (*traced, *edited))}
         for path in sorted(own - self.original.keys()):
             if Path(path).is_file():
                 self.original[path] = Path(path).read_bytes()
@@ -175,10 +177,10 @@ class Search:
         """The version with the first of the site's fixes that holds; the one before if none does."""
         line = Moves(self.original, before.contents).line(absolute(site.path), site.line) or site.line
         row = _row(site, line, before.figures, NO_FIX)
-        tried = [(fix, contents) for fix in site.fixes if (contents := applied(fix, before.contents)) is not None]
-        if not tried:
+        if not site.fixes:
             self._rows.append(row)
-        for fix, contents in tried:
+        for fix in site.fixes:
+            contents = applied(fix, before.contents)
             found = self._measured(site, before, contents)
             self._rows.append(_tried(row, fix, found))
             if found.reason is None:

@@ -63,14 +63,11 @@ def _reach(fix: Fix) -> tuple[int, int, int]:
     return len({edit.path for edit in fix.edits}), len(fix.edits), lines
 
 
-def applied(fix: Fix, contents: Contents) -> Contents | None:
-    """The contents with the fix; None if it changes a file that is not among them."""
+def applied(fix: Fix, contents: Contents) -> Contents:
     changed = dict(contents)
-    for shown in {edit.path for edit in fix.edits}:
-        path = absolute(shown)
-        if path not in changed:
-            return None
-        changed[path] = edited(changed[path], [edit for edit in fix.edits if edit.path == shown])
+    for name in {edit.path for edit in fix.edits}:
+        path = absolute(name)
+        changed[path] = edited(changed[path], [edit for edit in fix.edits if edit.path == name])
     return changed
 
 

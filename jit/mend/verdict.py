@@ -123,14 +123,15 @@ class Judge:
         places = {self._before.place(item.path, item.line), self._before.place(root, int(line))}
         return bool(places & self._places)
 
-    def _line(self, item: Break) -> int | None:
-        """Where it would have been before."""
-        return self._moves.line(absolute(item.path), self._after.place(item.path, item.line)[1])
+    def _moved(self, moves: Moves, item: Break) -> int | None:
+        """Where it would have been in an older version."""
+        return moves.line(absolute(item.path), self._after.place(item.path, item.line)[1])
 
     def _is_hidden(self, standard: Standard, before: Observation, item: Break) -> bool:
         """Whether the line is one that ran before too, but that Dynamo had never come to."""
-        line = self._line(item)
-        if line is None or (item.path, line) not in standard.executed:
+        first = self._moved(Moves(standard.contents, self._after.contents), item)
+        line = self._moved(self._moves, item)
+        if line is None or (item.path, first) not in standard.executed:
             return False
         return not any(
             traced.path == item.path and any(extent.line <= line <= extent.end_line for extent in traced.extents)
@@ -138,7 +139,7 @@ class Judge:
         )
 
     def _new(self, item: Break, known: dict[Place, Break]) -> str | None:
-        line, what = self._line(item), item.gb or item.gb_type
+        line, what = self._moved(self._moves, item), item.gb or item.gb_type
         if line is None:
             return f"line {item.line} with the fix breaks the graph: {what}"
         if (item.path, line) in self._places:

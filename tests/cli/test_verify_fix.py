@@ -160,7 +160,7 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     written(tmp_path, {"m.py": CHANGING})
     done = verify(tmp_path, "--fix", "m.py")
     assert done.returncode == 2
-    assert done.stderr == "fullgraph: Could not open file 'm.py': it has changed meanwhile\n"
+    assert done.stderr == "fullgraph: Could not open file 'm.py': it has changed meanwhile, so nothing is written\n"
     text = (tmp_path / "m.py").read_text()
     assert text.startswith(CHANGING)
     assert "is_compiling" not in text
