@@ -98,7 +98,9 @@ def run(
     except TargetError as error:
         raise click.UsageError(str(error)) from None
     paths = () if LIBRARIES & set(target.path.parts) else (target.path,)
-    request = build_request(paths, config_file, use_cache=True, first_party=first_party, target_torch=version)
+    request = build_request(
+        paths, config_file, use_cache=True, first_party=first_party, target_torch=version, backend=backend
+    )
     kept = Kept.of([target])
     with _folder(collect) as folder:
         orders = Orders(

@@ -217,6 +217,7 @@ def verified(
         named = {target.name for target in config.targets}
         own_file = config.source if any(plan.target.text in named for plan in planned) else None
         checked["target_torch"] = torch_version()  # what the findings are held against
+        checked["backend"] = "eager" if settings.fake else settings.backend
         request = build_request(paths, config_file or own_file, use_cache=True, mode=mode, **checked)
         kept = Kept.of(plan.target for plan in planned)
         if fixing or diff:

@@ -76,6 +76,8 @@ class Config:
     min_confidence: Confidence = Confidence.LIKELY
     target_torch: str | None = None
     mode: Mode | None = None
+    backend: str | None = None
+    """What runs all graphs, whatever the code says; only a run of the code has one."""
     assume_compiled: AssumeCompiled = AssumeCompiled.AUTO
     entry: tuple[EntryPoint, ...] = ()
     exclude: tuple[str, ...] = ()

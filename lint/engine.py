@@ -419,7 +419,8 @@ def _name(request: CheckRequest) -> str:
     """The name of the file for a project, the settings that decide what is found, and this very tool."""
     config = request.config
     settings = (
-        *(str(config.root), site_packages(config.root), config.mode, config.first_party, request.torch),
+        *(str(config.root), site_packages(config.root), config.mode, config.backend, config.first_party),
+        request.torch,
         config.rules,
     )
     return digest_of(repr((settings, sys.version_info, list(_own_files()))).encode()).hex()

@@ -63,7 +63,7 @@ class Store(Struct, frozen=True):
     value: Value
     previous: Value
     update: bool = False
-    """An augmented assignment, `+=` say."""
+    """What it was is reckoned with: `+=`, or `a.b = a.b + 1`."""
 
 
 class Index(Struct, frozen=True):

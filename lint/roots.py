@@ -18,6 +18,7 @@ from .ir import Node
 from .symbols import ClassSymbol, FunctionSymbol, Module, all_statements, expressions_of
 from .values import Bound, Compiled, Const, Function, Instance, Value
 
+LOWERING = ("inductor", "cudagraphs", "mlir", "openxla")
 LOGGING_SETS = {
     f"torch._dynamo.config.{name}"
     for name in ("reorderable_logging_functions", "ignore_logger_methods", "ignore_logging_functions")
@@ -113,8 +114,10 @@ def _register(analysis: Analysis, symbol: FunctionSymbol, how: str, owner: Class
     analysis.enter(Compiled(target), how, module, symbol.span)
 
 
-def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None) -> Settings:
-    """How an entry is traced: its compile call's options, the config switches of its file, and the mode asked for."""
+def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None, backend: str | None) -> Settings:
+    """How an entry is traced: its compile call's options, the config switches of its file, and the mode and the
+    backend asked for.
+    """
     options = dict(record.compiled.options)
     flags, reorderable = switches(analysis, record.module)
     explicit = options.get("fullgraph") == Const(True)
@@ -127,7 +130,14 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None)
         dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
         flags=flags,
         reorderable=reorderable,
+        lowered=_lowers(Const(backend) if backend else options.get("backend", Const("inductor"))),
     )
+
+
+def _lowers(backend: Value) -> bool:
+    """Whether that is a backend which is known to be behind AOTAutograd."""
+    name = backend.value if isinstance(backend, Const) else None
+    return isinstance(name, str) and (name in LOWERING or name.startswith("aot_"))
 
 
 def switches(analysis: Analysis, module: Module) -> tuple[frozenset[str], frozenset[str]]:

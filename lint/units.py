@@ -41,7 +41,7 @@ class Units:
         self._book = RuleBook(ruleset, self._api)
         self._project = project
         self._environment = environment
-        self._fullgraph = FULLGRAPH[config.mode]
+        self._fullgraph, self._backend = FULLGRAPH[config.mode], config.backend
         self._lasting = lasting
         self._packed: Callable[[Iterable[Emission]], bytes | tuple[Emission, ...]] = tuple if lasting else packed
         self._analysis = self._new_analysis()
@@ -133,7 +133,7 @@ class Units:
         return held
 
     def _settings_of(self, record: EntryRecord) -> Settings:
-        return roots.settings_of(self._analysis, record, self._fullgraph)
+        return roots.settings_of(self._analysis, record, self._fullgraph, self._backend)
 
     def _entries(self, records: Iterable[EntryRecord]) -> Iterator[Entry]:
         for record in records:

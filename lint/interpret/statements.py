@@ -55,7 +55,18 @@ def _expression(frame: Frame, node: Node) -> None:
 def _assign(frame: Frame, node: Node) -> None:
     value = expressions.evaluate(frame, node[3])
     for target in node[2]:
-        bind(frame, target, value)
+        if target[0] == "attr":
+            path = expressions.path_of(target)
+            stores.store_attribute(frame, target, value, update=path is not None and _reckons_with(path, node[3]))
+        else:
+            bind(frame, target, value)
+
+
+def _reckons_with(path: str, node: Node) -> bool:
+    """Whether that is arithmetic with what the path holds."""
+    return node[0] == "bin" and any(
+        expressions.path_of(side) == path or _reckons_with(path, side) for side in (node[3], node[4])
+    )
 
 
 def _annotated(frame: Frame, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""An int attribute of an `nn.Module` that traced code changes: guarded by value, so every call compiles again."""
+"""An attribute of an `nn.Module` that traced code counts with: guarded by value, so every call compiles again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         return
     if not objects.is_module(frame.analysis, fact.receiver.symbol) or frame.storing:
         return
-    counts = fact.update or (isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}")
-    was_int = kind_of(fact.previous) == "int" and isinstance(fact.previous, (Const, Host))
-    if counts and was_int and kind_of(fact.value) == "int":
-        yield Hit(rule.code, fact.span, Confidence.CERTAIN if not frame.conditions else Confidence.LIKELY)
+    counts = fact.update and isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}"
+    kind = kind_of(fact.previous) if isinstance(fact.previous, (Const, Host)) else None
+    if not counts or kind_of(fact.value) != kind:
+        return
+    if kind == "int" or (kind == "float" and frame.settings.lowered):
+        confidence = Confidence.CERTAIN if not frame.conditions else Confidence.LIKELY
+        yield Hit(rule.code, fact.span, confidence, fixable=kind == "int")
