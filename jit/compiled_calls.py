@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from torch._dynamo import eval_frame
 
+OPERATORS = "torch._higher_order_ops."
+"""Whose functions compile their arguments by themselves, in eager code too."""
+
 
 class Call(NamedTuple):
     """A call of a compiled function, which may be repeated."""
@@ -26,17 +29,20 @@ class Call(NamedTuple):
     def __call__(self) -> Any:
         return self.compiled(*self.args, **self.kwargs)
 
+    def eagerly(self) -> Any:
+        return self.function(*self.args, **self.kwargs)
+
 
 @contextlib.contextmanager
-def intercepted(around: Callable[[Call], Any]) -> Iterator[None]:
-    """Until the context closes, `around` makes the calls; those that come meanwhile are made as they are."""
+def intercepted(around: Callable[[Call], Any], inner: Callable[[Call], Any] = Call.__call__) -> Iterator[None]:
+    """Until the context closes, `around` makes the calls, and `inner` those that come while it does."""
     context: Any = eval_frame._TorchDynamoContext
     original = context.__call__
     inside = False
 
     def compiled(self: Any, fn: Any) -> Any:
         made = original(self, fn)
-        if not inspect.isfunction(made):
+        if not inspect.isfunction(made) or getattr(fn, "__module__", "").startswith(OPERATORS):
             return made
         owner = getattr(fn, "__self__", None)
         entry = type(owner).__qualname__ if owner is not None else getattr(fn, "__qualname__", type(fn).__qualname__)
@@ -44,11 +50,12 @@ def intercepted(around: Callable[[Call], Any]) -> Iterator[None]:
         @wraps(made)
         def run(*args: Any, **kwargs: Any) -> Any:
             nonlocal inside
+            call = Call(entry, owner, fn, made, args, kwargs)
             if inside:
-                return made(*args, **kwargs)
+                return inner(call)
             inside = True
             try:
-                return around(Call(entry, owner, fn, made, args, kwargs))
+                return around(call)
             finally:
                 inside = False
 

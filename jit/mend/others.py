@@ -10,12 +10,15 @@ import torch
 from ..vary import Call, Variation
 from .trial import GRADIENTS, OTHERS
 
+DERIVED = ("as given", "negated", "zeros", "times 100")
+"""For which inputs gradients are asked for: where a value that is not selected has none that is finite, too."""
+
 
 def others(base: Call) -> Iterator[Variation]:
     """Sizes and types stay, so that nothing need be compiled again but for gradients."""
     floats = [tensor for tensor in base.tensors if tensor.is_floating_point()]
     changes = CHANGES if floats else {name: CHANGES[name] for name in ("in reverse order", "zeros")}
-    for change in ("as given", "negated") if floats else ():
+    for change in DERIVED if floats else ():
         made = base.mapped(CHANGES.get(change, torch.clone)).mapped(_requiring)
         yield Variation(GRADIENTS, f"{change}, with gradients", made)
     for change, make in changes.items() if base.tensors else ():

@@ -106,11 +106,10 @@ class Witness:
         import torch._inductor.config as inductor
 
         _seed()
-        stance = torch.compiler.set_stance("force_eager") if self._trial.eager else contextlib.nullcontext()
         # Gradients are computed beside the program's own, and random numbers have to be those of eager code.
         changed = (functorch.patch(donated_buffer=False), inductor.patch(fallback_random=True))
         with contextlib.ExitStack() as stack:
-            for context in (*changed, stance, intercepted(self._call)):
+            for context in (*changed, intercepted(self._call, self._made)):
                 stack.enter_context(context)
             if self._trial.lines:
                 stack.callback(sys.settrace, sys.gettrace())
@@ -131,7 +130,7 @@ class Witness:
 
     def _call(self, call: Call) -> Any:
         if len(self._record.calls) == RECORDED:
-            return call()
+            return self._made(call)
         owner = {call.entry: call.owner if call.owner is not None else call.function}
         self._owners |= owner
         before = self._photographer.take(_arguments(call))
@@ -140,7 +139,7 @@ class Witness:
         self._tracing = False
         begun = time.perf_counter()
         try:
-            value = call()
+            value = self._made(call)
             return value
         except Exception as raised:
             error = (type(raised).__name__, str(raised))
@@ -149,6 +148,10 @@ class Witness:
             if error is None and not self._tracing:
                 self._steps.append(time.perf_counter() - begun)
             self._keep(call, before, error, value, memory)
+
+    def _made(self, call: Call) -> Any:
+        # Not by a stance of torch's, under which operators that take functions do otherwise than in eager code.
+        return call.eagerly() if self._trial.eager else call()
 
     def _keep(
         self, call: Call, before: Snapshot, error: tuple[str, str] | None, value: Any, memory: dict[int, str]
@@ -201,7 +204,7 @@ class Witness:
                 retain_graph=True,
                 materialize_grads=True,  # no gradient is one of zeros; what the program's own says is compared too
             )
-        except RuntimeError as error:
+        except Exception as error:  # whatever the program's own functions raise there
             return self._photographer.take([("gradients", f"{type(error).__name__}: {error}")])
         finally:
             _restore(state)
