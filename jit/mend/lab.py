@@ -13,6 +13,8 @@ from ..isolate import INTERRUPTED, Pool
 from ..targets import Job, Object, PytestTest
 from .trial import Trial
 
+PYTEST = ("--assert=plain", "-q")
+"""Rewriting assertions would read the file past what is shown; and how long the test took is not to be printed."""
 Contents = Mapping[str, bytes]
 """Absolute path → what the program finds there."""
 LEAST_PATIENCE_S = 20.0
@@ -83,8 +85,7 @@ class Lab:
     def _run(self, trial: Trial, training: bool | None) -> Observation:
         target, settings = self._job.target, replace(self._job.settings, timeout_s=self._patience, stages=())
         if isinstance(target.program, PytestTest):
-            # Its rewriting of assertions reads the file by itself.
-            program = replace(target.program, arguments=(*target.program.arguments, "--assert=plain"))
+            program = replace(target.program, arguments=(*target.program.arguments, *PYTEST))
             target = replace(target, program=program)
         if isinstance(target.program, Object):
             settings = replace(settings, training=training)

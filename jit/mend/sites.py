@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ def applied(fix: Fix, contents: Contents) -> Contents:
 
 
 def absolute(shown: str) -> str:
-    return str(Path(shown).absolute())
+    return os.path.abspath(shown)  # noqa: PTH100  (links stay as they are written)
 
 
 def shown(path: str) -> str:
