@@ -6,6 +6,7 @@ Importing this module imports libcst.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,10 @@ LONGEST = 1000
 """Lines of a function; in a longer one every edit would take too long."""
 Path = tuple[tuple[str, int], ...]
 """`(field, index)` steps from a function to one of its statements."""
+
+
+class CommentLostError(Exception):
+    """Not raised to the user: a fix that cannot keep all comments is not offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,12 @@ class Slice:
         return self.tree.code_for_node(node.with_changes(lpar=(), rpar=()) if removable else node)
 
     def replace(self, path: str, old: cst.CSTNode, new: cst.CSTNode) -> Edit:
-        """The smallest edit of the file that puts `new` in the place of `old`; `path` is the file's name in it."""
+        """The smallest edit of the file that puts `new` in the place of `old`; `path` is the file's name in it.
+
+        Raises CommentLostError where comments would go.
+        """
+        if not _comments(old) <= _comments(new):
+            raise CommentLostError
         changed = self.tree.deep_replace(old, new)
         assert isinstance(changed, cst.Module)
         before, after = self.tree.code, changed.code
@@ -87,6 +97,10 @@ class Slice:
     def _place(self, code: str, offset: int) -> tuple[int, int]:
         above = code[:offset]
         return self.first_line + above.count("\n"), offset - (above.rfind("\n") + 1)
+
+
+def _comments(node: cst.CSTNode) -> Counter[str]:
+    return Counter(found.value for found in m.findall(node, m.Comment()) if isinstance(found, cst.Comment))
 
 
 def _shared(a: str, b: str) -> int:

@@ -30,10 +30,12 @@ def suggest(names: Iterable[str], module: Module, span: Span, path: str) -> tupl
 def _proposed(names: Iterable[str], found: Slice, path: str) -> Iterator[Fix]:
     from libcst import CSTValidationError
 
+    from ..slice import CommentLostError
+
     for name in names:
         try:
             fix: Fix | None = import_module(f".{name}", __package__).fix(found, path)
-        except CSTValidationError:  # `if(a and b):` leaves no room for an `a` without parentheses
+        except (CommentLostError, CSTValidationError):  # the latter of `if(a and b):`, where an `a` needs a space
             continue
         if fix is not None:
             yield fix

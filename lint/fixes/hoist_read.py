@@ -11,6 +11,7 @@ import re
 import libcst as cst
 import libcst.matchers as m
 
+from ..arithmetic import Scope
 from ..findings import Fix
 from ..slice import Slice
 from ..symbols import Module
@@ -25,7 +26,8 @@ def fix(found: Slice, path: str) -> Fix | None:
         return None
     if not all(m.matches(arg, m.Arg(value=LITERAL, star="")) for arg in call.args):
         return None
-    if _root(call.func) not in _imported_above(found):
+    root = _root(call.func)
+    if root not in _imported_above(found) or Scope(found, function).times_bound(root):
         return None
     name = fresh_name(found, _wish(call))
     constant = found.above(path, f"{name} = {found.code(call)}\n\n\n")

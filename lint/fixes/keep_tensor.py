@@ -38,7 +38,7 @@ def fix(found: Slice, path: str) -> Fix | None:
 def _asserted(found: Slice, scope: Scope, path: str, statement: cst.Assert) -> Fix | None:
     """`assert t.item() < n` → `assert t < n`, which Dynamo captures with a constant message or none."""
     test = None if isinstance(statement.test, cst.UnaryOperation) else Truth(found, scope).of(statement.test)
-    if test is None or not isinstance(statement.msg, cst.SimpleString | None):
+    if test is None or test == found.code(statement.test) or not isinstance(statement.msg, cst.SimpleString | None):
         return None
     return Fix("assert on the tensor", "unsafe", (found.replace(path, statement.test, cst.parse_expression(test)),))
 

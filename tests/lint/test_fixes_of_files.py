@@ -1,0 +1,250 @@
+"""Fixes that change more than one place, or need more than a function to be seen: `(title, before, changes)`."""
+
+from __future__ import annotations
+
+import pytest
+from fixing import fixed
+from project_on_disk import ProjectOnDisk
+
+IMPORTS = "import os\nimport random\nimport numpy as np\nimport torch\nfrom torch import nn\n\n"
+COUNTER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+
+    def forward(self, x):
+        self.n += 1
+        return x * self.n
+
+
+net = torch.compile(Net())
+for _ in range(5):
+    net(torch.ones(3))
+"""
+LAYERS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
+
+    def forward(self, x):
+        for layer in self.layers:
+            if self.training and torch.rand(()) < 0.5:
+                continue
+            x = layer(x)
+        return x
+
+
+net = torch.compile(Net())
+net(torch.ones(3))
+"""
+KEPT = """            drop = torch.rand(()) < 0.5 if self.training else None
+            kept_x = x
+            x = layer(x)
+            if drop is not None:
+                x = torch.where(drop, kept_x, x)
+"""
+SKIPPED = """            if self.training and torch.rand(()) < 0.5:
+                continue
+            x = layer(x)
+"""
+READ = """
+@torch.compile
+def run(x):
+    return x * float(os.getenv("SCALE", "1"))
+"""
+STATIC = """
+@torch.compile(dynamic=False, mode='default')
+def run(x):
+    return x * 2
+
+
+for n in (2, 3, 4, 5):
+    run(torch.ones(n))
+"""
+TURNS = "\n@torch.compile\ndef run(x):\n    return x * 2\n\n\n" + "".join(
+    f"run(torch.ones({sizes}))\n" for sizes in ("2, 4, 8", "3, 4, 8", "3, 5, 8", "3, 5, 9")
+)
+OPERATOR = """
+@torch.library.custom_op("fix::double", mutates_args=())
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@torch.compile
+def run(x):
+    return double(x) + 1
+"""
+FUNCTION = """
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 2
+
+
+@torch.compile
+def run(x):
+    return Double.apply(x)
+"""
+JVP = "\n    @staticmethod\n    def jvp(ctx, t):\n        return t * 2\n"
+ATTRIBUTE = """
+class Drop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.keep = 10
+
+    def forward(self, x):
+        return x * (self.keep / 10)
+
+
+drop = Drop()
+compiled = torch.compile(drop)
+for keep in (10, 9, 8, 7):
+    drop.keep = keep
+    compiled(torch.ones(2, 2))
+"""
+DRAW = "\n@torch.compile\ndef run(x):\n    return x * random.random()\n"
+ARRAY = "\n@torch.compile\ndef run(x):\n    return x * (1 + np.random.uniform(0.0, 0.5))\n"
+GRADIENT = "\n@torch.compile\ndef run(x):\n    x.requires_grad_()\n    return x * 2\n\n\nrun(torch.ones(3))\n"
+NONZERO = "\n@torch.compile\ndef run(x):\n    return x.nonzero() + 1\n"
+SWITCH = "torch._dynamo.config.capture_dynamic_output_shape_ops = True"
+COUNT, MASK, HOIST, UNSET = "count in", "leave the layer", "read it when", "leave `dynamic`"
+FAKE, RULE, SIZES, TENSOR, UNIFORM = "register a", "leave out the", "compile with", "set it to", "draw with `random"
+TORCH, CALL, CAPTURE = "draw with torch", "ask for", "capture it"
+LOUD = [
+    (COUNT, COUNTER, ("self.n = 0", 'self.register_buffer("n", torch.tensor(0), persistent=False)')),
+    (
+        COUNT,
+        COUNTER.replace("self.n += 1", "self.n = (self.n + 1) % 4"),
+        ("self.n = 0", 'self.register_buffer("n", torch.tensor(0), persistent=False)'),
+        ("self.n = (self.n + 1) % 4", "self.n.copy_((self.n + 1) % 4)"),
+    ),
+    (MASK, LAYERS, (SKIPPED, KEPT)),
+    (
+        MASK,
+        LAYERS.replace("self.training and ", ""),
+        (
+            SKIPPED.replace("self.training and ", ""),
+            KEPT.replace(" if self.training else None", "").replace("            if drop is not None:\n    ", ""),
+        ),
+    ),
+    (
+        HOIST,
+        READ,
+        ("\n@torch", '\nSCALE = os.getenv("SCALE", "1")\n\n\n@torch'),
+        ('os.getenv("SCALE", "1"))', "SCALE)"),
+    ),
+    (
+        HOIST,
+        "# why\n" + READ.lstrip().replace("SCALE", "a-b"),
+        ("# why", 'A_B = os.getenv("a-b", "1")\n\n\n# why'),
+        ('(os.getenv("a-b", "1"))', "(A_B)"),
+    ),
+    (UNSET, STATIC, ("dynamic=False, ", "")),
+    (UNSET, STATIC.replace("dynamic=False, mode='default'", "dynamic=False"), ("dynamic=False", "")),
+    (SIZES, TURNS, ("@torch.compile", "@torch.compile(dynamic=True)")),
+    (
+        SIZES,
+        TURNS.replace("@torch.compile", "@torch.compile(mode='default')"),
+        ("'default')", "'default', dynamic=True)"),
+    ),
+    (
+        FAKE,
+        OPERATOR,
+        ("* 2\n", "* 2\n\n@double.register_fake\ndef _(x: torch.Tensor):\n    return torch.empty_like(x)\n"),
+    ),
+    (
+        FAKE,
+        OPERATOR.replace("* 2", ".sin()"),
+        (".sin()\n", ".sin()\n\n@double.register_fake\ndef _(x: torch.Tensor):\n    return torch.empty_like(x)\n"),
+    ),
+    (RULE, FUNCTION, (JVP, "")),
+    (RULE, FUNCTION.replace("jvp", "vjp"), (JVP.replace("jvp", "vjp"), "")),
+    (TENSOR, ATTRIBUTE, ("drop.keep = keep", "drop.keep = torch.tensor(keep)")),
+    (TENSOR, ATTRIBUTE.replace("drop.keep = keep", "drop.keep = keep + 1"), ("= keep + 1", "= torch.tensor(keep + 1)")),
+    (UNIFORM, DRAW, ("random.random()", "random.uniform(0, 1)")),
+    (
+        UNIFORM,
+        DRAW.replace("return x *", "a =").replace("()\n", "()\n    return x + 2 * a\n"),
+        (".random()", ".uniform(0, 1)"),
+    ),
+    (TORCH, ARRAY, ("np.random.uniform(0.0, 0.5)", "torch.empty(()).uniform_(0.0, 0.5)")),
+    (TORCH, ARRAY.replace("uniform(0.0, 0.5)", "rand()"), ("np.random.rand()", "torch.rand(())")),
+    (CALL, GRADIENT, ("    x.requires_grad_()\n", ""), ("ones(3)", "ones(3).requires_grad_()")),
+    (
+        CALL,
+        GRADIENT.replace("run(t", "y = run(t"),
+        ("    x.requires_grad_()\n", ""),
+        ("ones(3)", "ones(3).requires_grad_()"),
+    ),
+    (CAPTURE, NONZERO, ("import nn\n", f"import nn\n\n{SWITCH}\n")),
+    (CAPTURE, NONZERO.replace("x.nonzero()", "x.masked_select(x > 0)"), ("import nn\n", f"import nn\n\n{SWITCH}\n")),
+]
+SILENT = [
+    (COUNT, COUNTER.replace("x * self.n", "x[: self.n]")),
+    (COUNT, COUNTER.replace("x * self.n", "x * self.n if self.n > 2 else x")),
+    (
+        COUNT,
+        COUNTER.replace(
+            "        super().__init__()\n        self.n = 0", "        self.n = 0\n        super().__init__()"
+        ),
+    ),
+    (COUNT, COUNTER + "print(net.n)\n"),
+    (COUNT, COUNTER.replace("self.n = 0", "self.n = int(os.sep == '/')")),
+    (MASK, LAYERS.replace("x = layer(x)", "x += layer(x)")),
+    (MASK, LAYERS.replace("x = layer(x)", "x = layer(x)\n            print(x)")),
+    (MASK, LAYERS.replace("continue", "break")),
+    (MASK, LAYERS.replace("x = layer(x)", "x = layer(x)\n        x.add_(1)")),
+    (MASK, LAYERS.replace("torch.rand(())", "random.random()")),
+    (HOIST, READ + '\nos.environ["SCALE"] = "2"\n'),
+    (HOIST, READ.replace("def run(x):", "def run(x, key='SCALE'):").replace('("SCALE"', "(key")),
+    (HOIST, READ.replace("    return", "    import os\n    return")),
+    (UNSET, STATIC.replace("torch.compile(dynamic=False, mode='default')", "torch.compile(**{'dynamic': False})")),
+    (SIZES, TURNS.replace("@torch.compile", "@torch.compile(dynamic=None)")),
+    (SIZES, TURNS.replace("@torch.compile", "@torch.no_grad()\n@torch.compile")),
+    (FAKE, OPERATOR.replace("return x * 2", "y = x * 2\n    return y")),
+    (FAKE, OPERATOR.replace("x * 2", "x.sum()")),
+    (FAKE, OPERATOR.replace("x * 2", "x @ x")),
+    (RULE, FUNCTION.replace("return t * 2", "return t * 2  # why")),
+    (RULE, FUNCTION.replace("def backward", "def other")),
+    (TENSOR, ATTRIBUTE.replace("x * (self.keep / 10)", "x[: self.keep]")),
+    (TENSOR, ATTRIBUTE + "print(drop.keep)\n"),
+    (TENSOR, ATTRIBUTE.replace("drop.keep = keep", "drop.keep = str(keep)")),
+    (UNIFORM, DRAW.replace("return x * random.random()", "return x if random.random() < 0.5 else -x")),
+    (UNIFORM, DRAW.replace("x * random.random()", "x, random.random()")),
+    (UNIFORM, DRAW.replace("x * random.random()", "x[int(3 * random.random())]")),
+    (TORCH, ARRAY.replace("x * (1 + np.random.uniform(0.0, 0.5))", "x[int(np.random.uniform(0.0, 0.5))]")),
+    (TORCH, ARRAY.replace("uniform(0.0, 0.5)", "uniform(low=0.0, high=0.5)")),
+    (TORCH, ARRAY.replace("uniform(0.0, 0.5)", "beta(0.5, 0.5)")),
+    (CALL, GRADIENT + "run(torch.ones(3))\n"),
+    (CALL, GRADIENT.replace("    x.req", "    x = x + 1\n    x.req")),
+    (CALL, GRADIENT.replace("\n\n\nrun", "\n\n\nrun.__name__\nrun")),
+    (CAPTURE, NONZERO.replace("x.nonzero() + 1", "x[x > 0].sum()")),
+    (CAPTURE, NONZERO.replace("@torch.compile\n", "@torch.compile(fullgraph=True)\n") + "print(1)\n"),
+]
+
+
+@pytest.mark.parametrize(("title", "code", "changes"), [(title, code, changes) for title, code, *changes in LOUD])
+def test_it_writes_what_one_would(
+    project: ProjectOnDisk, title: str, code: str, changes: list[tuple[str, str]]
+) -> None:
+    before = after = IMPORTS + code
+    for old, new in changes:
+        assert old in after
+        after = after.replace(old, new, 1)
+    assert fixed(project, before, title) == after
+    assert fixed(project, after, title) == after
+
+
+@pytest.mark.parametrize(("title", "code"), SILENT)
+def test_it_keeps_silent(project: ProjectOnDisk, title: str, code: str) -> None:
+    assert fixed(project, IMPORTS + code, title) == IMPORTS + code
