@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, NamedTuple
 
+import torch
 from torch._dynamo import eval_frame
+from torch.utils import _pytree as pytree
 
 OPERATORS = "torch._higher_order_ops."
 """Whose functions compile their arguments by themselves, in eager code too."""
@@ -31,6 +33,16 @@ class Call(NamedTuple):
 
     def eagerly(self) -> Any:
         return self.function(*self.args, **self.kwargs)
+
+
+def copied(call: Call) -> Call:
+    """With tensors that the program does not change any more."""
+
+    def copy(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+    args, kwargs = pytree.tree_map_only(torch.Tensor, copy, (call.args, call.kwargs))
+    return call._replace(args=args, kwargs=kwargs)
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ class _Comparison:
             yield Difference(f"{one.entry} is called, not {other.entry}")
             return
         yield from self._snapshot(one.arguments, other.arguments, layout=True)
-        if one.error != other.error and (self._exact or (one.error or " ")[0] != (other.error or " ")[0]):
+        if not self._alike(one, other):
             yield Difference(f"{_error(one.error)}, not {_error(other.error)}")
             return
         yield from self._snapshot(one.value, other.value, layout=False)
@@ -63,6 +63,13 @@ class _Comparison:
         yield from self._state(one.state, other.state)
         if one.random != other.random:
             yield Difference("random numbers are drawn otherwise")
+
+    def _alike(self, one: Seen, other: Seen) -> bool:
+        """Whether both raise the same or nothing. Graphs say in their own way that an assertion does not hold."""
+        if self._exact or None in (one.error, other.error):
+            return one.error == other.error
+        assert one.error and other.error
+        return one.made_up or one.error[0] == other.error[0]
 
     def _snapshot(self, one: Snapshot, other: Snapshot, layout: bool, gradient: bool = False) -> Iterator[Difference]:
         yield from (Difference(f"{name} is new") for name in one if name not in other)

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import pickle
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +18,15 @@ from typing import Any
 
 import torch
 
+from .. import vary
 from ..capture.paths import Paths
-from ..compiled_calls import Call, intercepted
+from ..compiled_calls import Call, copied, intercepted
 from ..events import Called, Event, Traced
 from .difference import compared
+from .others import others
 from .snapshot import VARIABLE, Named, Photographer, Snapshot
 from .stage import staged
-from .trial import Executed, Trial
+from .trial import GRADIENTS, OTHERS, Executed, Trial
 
 RECORDED = 200
 """Calls."""
@@ -31,6 +34,10 @@ LOOKED_INTO = 24
 """Calls after which the state of the whole program is kept; otherwise it is at the end only."""
 DERIVED = 12
 """Calls of which gradients are computed."""
+ENTRIES = 8
+"""Functions that are called with other inputs after the program's end."""
+FIRST_S, LATER_S = 5.0, 60.0
+"""How long a call that nobody asked for may take, in the first run and in those held against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,8 @@ class Seen:
     entry: str
     change: str
     """What the call had other than the first one, in words."""
+    made_up: bool
+    """Nobody had asked for such a call."""
     arguments: Snapshot
     """As they came."""
     error: tuple[str, str] | None
@@ -74,6 +83,7 @@ def witnessed(
     with staged(dict(trial.contents), scratch):
         with witness.watching():
             yield witness.emit
+            witness.end()
         witness.finish()
 
 
@@ -86,16 +96,21 @@ class Witness:
         self._emit = emit
         self._photographer = Photographer(paths.first_party)
         self._record = Record()
+        self._reference: Record = pickle.loads(trial.against.read_bytes()) if trial.against else self._record
         self._owners: dict[str, Any] = {}
-        self._change = ""
+        self._entries: dict[str, tuple[Call, bool]] = {}
+        """The first call of each, its tensors copied, and whether gradients were recorded."""
+        self._is_object = False
+        self._change, self._made_up, self._gave_up = "", False, False
         self._tracing = False
         self._steps: list[float] = []
         self._lines: dict[str, set[int]] = {}
 
     def emit(self, event: Event) -> None:
         match event:
-            case Called(change=change):
-                self._change = change
+            case Called(variation=variation, change=change):
+                self._is_object = True
+                self._change, self._made_up = change, variation in (OTHERS, GRADIENTS)
             case Traced():
                 self._tracing = True
         self._emit(event)
@@ -129,17 +144,20 @@ class Witness:
         return line(frame, kind, None)
 
     def _call(self, call: Call) -> Any:
-        if len(self._record.calls) == RECORDED:
+        if len(self._record.calls) >= RECORDED and not self._made_up:
             return self._made(call)
         owner = {call.entry: call.owner if call.owner is not None else call.function}
         self._owners |= owner
+        if call.entry not in self._entries and len(self._entries) < ENTRIES:
+            self._entries[call.entry] = copied(call), torch.is_grad_enabled()
         before = self._photographer.take(_arguments(call))
         memory = self._photographer.memory((*_arguments(call), *owner.items()))
         error, value = None, None
         self._tracing = False
         begun = time.perf_counter()
         try:
-            value = self._made(call)
+            with self._limited():
+                value = self._made(call)
             return value
         except Exception as raised:
             error = (type(raised).__name__, str(raised))
@@ -148,6 +166,28 @@ class Witness:
             if error is None and not self._tracing:
                 self._steps.append(time.perf_counter() - begun)
             self._keep(call, before, error, value, memory)
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Calls that nobody asked for may go on for ever: those that did in the first run are not made again."""
+        if not self._made_up:
+            yield
+            return
+        number, known = len(self._record.calls), self._reference.calls
+        if self._gave_up or (number < len(known) and (known[number].error or ("",))[0] == TimeoutError.__name__):
+            raise TimeoutError
+
+        def stop(*_: object) -> None:
+            self._gave_up = True
+            raise TimeoutError
+
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, FIRST_S if self._reference is self._record else LATER_S)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def _made(self, call: Call) -> Any:
         # Not by a stance of torch's, under which operators that take functions do otherwise than in eager code.
@@ -163,12 +203,13 @@ class Witness:
             Seen(
                 call.entry,
                 self._change,
+                self._made_up,
                 before,
                 error,
                 returned,
                 self._photographer.take(_arguments(call)),
-                self._gradients(call, value) if number < DERIVED and error is None else {},
-                self._state() if number < LOOKED_INTO else {},
+                self._gradients(call, value) if error is None and (self._made_up or number < DERIVED) else {},
+                self._state() if self._made_up or number < LOOKED_INTO else {},
                 drawn,
             )
         )
@@ -212,16 +253,30 @@ class Witness:
             (f"the gradient of {name}", item) for name, item in zip(sources, found, strict=True)
         )
 
-    def finish(self) -> None:
-        """After the program: keep, compare and tell."""
+    def end(self) -> None:
+        """After the program: keep what it has left, then call each of its compiled functions with other inputs."""
+        sys.settrace(None)
         self._record.end, self._record.random = self._state(), _random()
+        if self._is_object or not self._trial.others:
+            return  # it has been called so already
+        self._made_up = True
+        for first, gradients in self._entries.values():
+            self._gave_up = False
+            _seed()
+            for other in others(vary.Call(first.args, first.kwargs, None)):
+                self._change = other.change
+                call = first._replace(args=other.call.args, kwargs=other.call.kwargs)
+                with torch.set_grad_enabled(gradients), contextlib.suppress(Exception):
+                    self._call(call)
+
+    def finish(self) -> None:
+        """Compare and tell."""
         if self._trial.record:
             self._trial.record.write_bytes(pickle.dumps(self._record))
         for path, lines in sorted(self._lines.items()):
             self._emit(Executed(path, tuple(sorted(lines))))
-        reference = pickle.loads(self._trial.against.read_bytes()) if self._trial.against else self._record
         step = min(self._steps, default=None)
-        self._emit(compared(self._record, reference, self._trial.eager, self._trial.unsteady, step))
+        self._emit(compared(self._record, self._reference, self._trial.eager, self._trial.unsteady, step))
 
 
 def _arguments(call: Call) -> Named:
