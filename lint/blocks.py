@@ -6,19 +6,30 @@ Importing this module imports libcst.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import libcst as cst
 
 
 def around(tree: cst.CSTNode, part: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes that `part` lies in, the outermost first; empty where it does not lie in `tree`."""
-    stack: list[tuple[cst.CSTNode, list[cst.CSTNode]]] = [(tree, [])]
+    parents, found = _parents(tree), list[cst.CSTNode]()
+    while (parent := parents.get(id(part))) is not None:
+        found.append(parent)
+        part = parent
+    return found[::-1]
+
+
+@lru_cache(maxsize=16)
+def _parents(tree: cst.CSTNode) -> dict[int, cst.CSTNode]:
+    """By identity: nodes that look alike are not the same. The tree keeps them alive, and the cache the tree."""
+    parents: dict[int, cst.CSTNode] = {}
+    stack = [tree]
     while stack:
-        node, path = stack.pop()
-        if node is part:
-            return path
-        stack.extend((child, [*path, node]) for child in node.children)
-    return []
+        node = stack.pop()
+        parents.update((id(child), node) for child in node.children)
+        stack.extend(node.children)
+    return parents
 
 
 def block_of(tree: cst.CSTNode, line: cst.CSTNode) -> cst.IndentedBlock | None:

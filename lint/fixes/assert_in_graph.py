@@ -7,6 +7,7 @@ where the file catches this exception, or where it is none that is named as an e
 from __future__ import annotations
 
 import ast
+import builtins
 
 import libcst as cst
 import libcst.matchers as m
@@ -92,9 +93,12 @@ def _steers(found: Slice, branch: cst.If, error: cst.Raise) -> bool:
 
 
 def _caught(module: Module, error: str) -> bool:
+    """Whether the file handles this error, or a kind of error that it is."""
+    kind = getattr(builtins, error, None)
+    kinds = {error, *(base.__name__ for base in getattr(kind, "__mro__", ()))} - {"Exception", "BaseException"}
     handlers = [node.type for node in ast.walk(module.syntax_tree) if isinstance(node, ast.ExceptHandler)]
     names = [node for handler in handlers if handler is not None for node in ast.walk(handler)]
     return any(
-        (isinstance(node, ast.Name) and node.id == error) or (isinstance(node, ast.Attribute) and node.attr == error)
+        (isinstance(node, ast.Name) and node.id in kinds) or (isinstance(node, ast.Attribute) and node.attr in kinds)
         for node in names
     )
