@@ -46,8 +46,10 @@ def constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpres
     match message:
         case cst.SimpleString(prefix=prefix) if "b" not in prefix.lower():
             return message
+        case cst.ConcatenatedString() if not m.findall(message, m.FormattedString()):
+            return message
         case cst.List() | cst.Tuple() | cst.Dict() | cst.Set() | cst.Integer() | cst.Float() if _is_literal(message):
-            return cst.SimpleString(repr(str(literal_eval(found.code(message)))))
+            return cst.SimpleString(repr(str(literal_eval(f"({found.code(message)})"))))
         case cst.FormattedString(start=start, parts=parts) if not _quotes_inside(message):
             text = "".join(
                 part.value.replace("{{", "{").replace("}}", "}")

@@ -25,6 +25,11 @@ LOUD = [
         "if x.min() < 0 or torch.isnan(x).any():\n    raise RuntimeError",
         "torch._assert_async(~((x.min() < 0) | (torch.isnan(x).any())))",
     ),
+    (
+        CHECK,
+        "if x.max() > 5:\n    raise ValueError(\n        'a'\n        'b'\n    )",
+        "torch._assert_async(~(x.max() > 5), 'a'\n    'b')",
+    ),
     (CHECK, "if x.max().item() > 5:\n    raise IndexError()", "torch._assert_async(~(x.max() > 5))"),
     (
         CHECK,
@@ -80,6 +85,7 @@ LOUD = [
     ("copy from", "x.random_(5)", "x.copy_(torch.randint(0, 5, x.shape, device=x.device))"),
     (UNUSED, "import time\nt = time.time()", "import time"),
     (UNUSED, "import time\nx = x + 1\nt = time.perf_counter_ns()\nx = x + 1", "import time\nx = x + 1\nx = x + 1"),
+    ("assert what", "assert x.sum() > 0, (1,\n    2)", "assert x.sum() > 0, '(1, 2)'"),
     ("assert what", "assert x.sum() > 0, ['not', 1]", "assert x.sum() > 0, \"['not', 1]\""),
 ]
 SILENT = [
@@ -146,6 +152,7 @@ SILENT = [
     (UNUSED, "import time\nt = time.time()  # why"),
     (UNUSED, "import time\nt = time.time()\nf = lambda: t"),
     ("assert what", "assert x.sum() > 0, [x]"),
+    ("assert what", "assert x.sum() > 0, ('a',\n        [x])"),
 ]
 
 
