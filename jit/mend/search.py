@@ -95,6 +95,8 @@ class Search:
         self._remark: str | None = None
         self._standards: tuple[Standard, ...] = ()
         self._first: tuple[Observation, ...] = ()
+        self._proven: Contents = {}
+        """Contents that were held against the unchanged ones, and hold."""
         self.original: dict[str, bytes] = {}
 
     def run(self, accepted: list[Accepted]) -> None:
@@ -116,10 +118,11 @@ class Search:
     def spoilt(self, accepted: list[Accepted]) -> bool:
         """All together once more: whether something did not hold, so that the last fix had to go."""
         contents = self._with(accepted)
-        if not self._standards or contents == self.original:
+        if not self._standards or contents in (self.original, self._proven):
             return False
         found = self._measured(None, Version(self.original, self._first, self._kept), contents)
         if found.reason is None and not found.later:
+            self._proven = contents
             return False
         accepted.pop().withdraw(found.reason or LATER)
         return True
@@ -186,6 +189,8 @@ class Search:
             if found.reason is None:
                 whole = {**_contents(accepted), **contents}
                 accepted.append(Accepted(self._rows, len(self._rows) - 1, whole))
+                if before.contents == self.original and not found.later:
+                    self._proven = contents
                 return found.version
         return before
 

@@ -111,13 +111,13 @@ def held(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_a_package_is_fixed_file_by_file(tmp_path: Path) -> None:
     written(tmp_path, PACKAGE)
-    shown = verify(tmp_path, "--diff", "--output-format", "json", "--report", "page.html", "train.py")
-    (tmp_path / "done.txt").unlink()  # of the first run, as always; those for fixes have another working directory
+    done = verify(tmp_path, "--fix", "--output-format", "json", "--report", "page.html", "train.py")
+    assert (done.returncode, done.stderr) == (0, "fullgraph: fixed 3 of 3 sites\n")
     page = (tmp_path / "page.html").read_text()
     (tmp_path / "page.html").unlink()
-    assert held(tmp_path) == PACKAGE, "--diff writes nothing"
-    assert (shown.returncode, shown.stderr) == (1, "fullgraph: would fix 3 of 3 sites\n")
-    document: dict[str, Any] = json.loads(shown.stdout)
+    # Written once by the first run, as always: those for fixes have a working folder of their own.
+    assert held(tmp_path) == {**PACKAGE, **FIXED, "done.txt": "done"}
+    document: dict[str, Any] = json.loads(done.stdout)
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     fixes = document["targets"][0]["fixes"]
     assert [(row["path"], row["line"], row["outcome"]) for row in fixes["sites"]] == [
@@ -131,12 +131,37 @@ def test_a_package_is_fixed_file_by_file(tmp_path: Path) -> None:
     assert 'id="target-fixes"' in page
     assert "+        x = torch.where(x.sum() &gt; 0, x * 2, x - 1)" in page
 
-    fixed = verify(tmp_path, "--fix", "train.py")
-    assert (fixed.returncode, fixed.stderr) == (0, "fullgraph: fixed 3 of 3 sites\n")
-    assert held(tmp_path) == {**PACKAGE, **FIXED, "done.txt": "done"}
-    assert "verified     app/net.py:18: FG101 select with `torch.where`" in fixed.stdout
-    table = fixed.stdout.partition("compared on")[2].partition("\n\n")[0]
-    assert len(table.splitlines()) == 5
+
+TWO = """\
+import torch
+
+@torch.compile
+def f(x):
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = (x * 3).double()
+    print("!")
+    return y
+
+f(torch.ones(3))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_patch_has_stdout_for_itself(tmp_path: Path) -> None:
+    """Of two breaks one cannot go: the other way of the branch, which the script does not take, gives another type."""
+    written(tmp_path, {"m.py": TWO})
+    done = verify(tmp_path, "--diff", "m.py")
+    assert done.returncode == 1
+    assert held(tmp_path) == {"m.py": TWO}
+    guarded = '+    if not torch.compiler.is_compiling():\n+        print("!")\n'
+    assert [row for row in done.stdout.splitlines(keepends=True) if row[0] == "+"][1:] == guarded.splitlines(True)
+    assert "  verified     m.py:9: FG301 guard with `if not torch.compiler.is_compiling()`\n" in done.stderr
+    assert done.stderr.endswith("fullgraph: would fix 1 of 2 sites\n")
+    table = done.stderr.partition("compared on")[2].partition("\n\n")[0]
+    assert "m.py:9" in table
     assert max(map(len, table.splitlines())) <= 80
 
 
