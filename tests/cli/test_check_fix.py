@@ -57,6 +57,15 @@ def test_unsafe_fixes_need_leave(folder: Path) -> None:
     assert (folder / "m.py").read_text(encoding="utf-8") == PRINTS
 
 
+def test_what_is_only_to_be_read_is_never_applied(folder: Path) -> None:
+    code = "import torch\n\n\n@torch.compile\ndef run(x: torch.Tensor):\n    return x.nonzero()\n"
+    (folder / "m.py").write_text(code, encoding="utf-8")
+    assert "(display)" in check("m.py").stdout
+    done = check("--fix", "--unsafe-fixes", "m.py")
+    assert (folder / "m.py").read_text(encoding="utf-8") == code
+    assert "fixed 0, 1 left" in done.stderr
+
+
 def test_all_is_fixed_once(folder: Path) -> None:
     done = check("--fix", "--unsafe-fixes", "m.py")
     assert (folder / "m.py").read_text(encoding="utf-8") == GUARDED
