@@ -14,13 +14,15 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..arithmetic import TRUTHS, Scope, has_comments, torch_name
-from ..blocks import block_of, lines_of, single
+from ..blocks import around, block_of, lines_of, single
 from ..findings import Fix
 from ..slice import Slice
 from ..truth import Truth
 from ..ways import Way, fresh_name, is_fresh, is_tensor, names_of, owned, tuple_of, way_of
 
 BARRED = m.Yield() | m.Await() | m.Global() | m.Nonlocal()
+HANDLED = (cst.Try, cst.TryStar)
+"""What may read names that a way binds, after it."""
 TITLE = "branch in the graph with `torch.cond`"
 
 
@@ -29,7 +31,11 @@ def fix(found: Slice, path: str) -> Fix | None:
     if torch is None or function is None or not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
         return None
     block = block_of(found.tree, branch)
-    if block is None or m.findall(function, BARRED):
+    if (
+        block is None
+        or m.findall(function, BARRED)
+        or any(isinstance(part, HANDLED) for part in around(function, block))
+    ):
         return None
     at = next(index for index, line in enumerate(block.body) if line is branch)
     new = _Branch(found, function, torch, branch).replaced(block.body[at + 1 :])

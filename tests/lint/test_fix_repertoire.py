@@ -119,6 +119,7 @@ SILENT = [
     (COND, "global copy\nif x.sum() > 0:\n    copy = torch.softmax(x, 0)\nelse:\n    copy = x * 2"),
     (COND, "if x.sum() > 0 and y is not None:\n    x = torch.softmax(x, 0)"),
     (COND, "if x.sum() > 0:\n    x = torch.add(x, 1, out=y)"),
+    (COND, "try:\n    if x.sum() > 0:\n        return x * 2\n    z = x @ y\n    return z\nfinally:\n    print(z)"),
     (LOOP, "while x.sum() < 10:\n    x = x * 2\n    print(x)"),
     (LOOP, "n = 0\nwhile x.sum() < 10:\n    x = x * 2\n    n = n + 1"),
     (LOOP, "while x.sum() < 10:\n    x = x * 2\n    x = x + 1"),
