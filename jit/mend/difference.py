@@ -10,7 +10,7 @@ import torch
 
 from ..compare import TOLERANCE
 from .snapshot import VARIABLE, Leaf, Snapshot
-from .trial import Compared, Difference
+from .trial import GRADIENTS, Compared, Difference
 
 if TYPE_CHECKING:
     from .witness import Record, Seen
@@ -53,6 +53,8 @@ class _Comparison:
         if one.entry != other.entry:
             yield Difference(f"{one.entry} is called, not {other.entry}")
             return
+        if other.error and other.made_up == GRADIENTS:
+            return  # it cannot be called so, and has no gradients
         yield from self._snapshot(one.arguments, other.arguments, layout=True)
         if not self._alike(one, other):
             yield Difference(f"{_error(one.error)}, not {_error(other.error)}")
@@ -69,7 +71,7 @@ class _Comparison:
         if self._exact or None in (one.error, other.error):
             return one.error == other.error
         assert one.error and other.error
-        return one.made_up or one.error[0] == other.error[0]
+        return bool(one.made_up) or one.error[0] == other.error[0]
 
     def _snapshot(self, one: Snapshot, other: Snapshot, layout: bool, gradient: bool = False) -> Iterator[Difference]:
         yield from (Difference(f"{name} is new") for name in one if name not in other)

@@ -47,8 +47,8 @@ class Seen:
     entry: str
     change: str
     """What the call had other than the first one, in words."""
-    made_up: bool
-    """Nobody had asked for such a call."""
+    made_up: str
+    """The label of a call that nobody had asked for."""
     arguments: Snapshot
     """As they came."""
     error: tuple[str, str] | None
@@ -101,7 +101,7 @@ class Witness:
         self._entries: dict[str, tuple[Call, bool]] = {}
         """The first call of each, its tensors copied, and whether gradients were recorded."""
         self._is_object = False
-        self._change, self._made_up, self._gave_up = "", False, False
+        self._change, self._made_up, self._gave_up = "", "", False
         self._tracing = False
         self._steps: list[float] = []
         self._lines: dict[str, set[int]] = {}
@@ -110,7 +110,7 @@ class Witness:
         match event:
             case Called(variation=variation, change=change):
                 self._is_object = True
-                self._change, self._made_up = change, variation in (OTHERS, GRADIENTS)
+                self._change, self._made_up = change, variation if variation in (OTHERS, GRADIENTS) else ""
             case Traced():
                 self._tracing = True
         self._emit(event)
@@ -150,6 +150,8 @@ class Witness:
         self._owners |= owner
         if call.entry not in self._entries and len(self._entries) < ENTRIES:
             self._entries[call.entry] = copied(call), torch.is_grad_enabled()
+        if self._made_up:
+            _seed()  # whatever a call before it has drawn
         before = self._photographer.take(_arguments(call))
         memory = self._photographer.memory((*_arguments(call), *owner.items()))
         error, value = None, None
@@ -259,12 +261,10 @@ class Witness:
         self._record.end, self._record.random = self._state(), _random()
         if self._is_object or not self._trial.others:
             return  # it has been called so already
-        self._made_up = True
         for first, gradients in self._entries.values():
             self._gave_up = False
-            _seed()
             for other in others(vary.Call(first.args, first.kwargs, None)):
-                self._change = other.change
+                self._change, self._made_up = other.change, other.label
                 call = first._replace(args=other.call.args, kwargs=other.call.kwargs)
                 with torch.set_grad_enabled(gradients), contextlib.suppress(Exception):
                     self._call(call)
