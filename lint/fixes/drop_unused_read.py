@@ -28,5 +28,5 @@ def fix(found: Slice, path: str) -> Fix | None:
             if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
                 return None
             left = block.with_changes(body=[other for other in block.body if other is not line])
-            return Fix("leave out what nothing reads", "safe", (found.replace(path, block, left),))
+            return Fix("leave out what nothing reads", "unsafe", (found.replace(path, block, left),))
     return None

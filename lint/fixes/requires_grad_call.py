@@ -19,7 +19,7 @@ def fix(found: Slice, path: str) -> Fix | None:
             value=cst.Name("True"),
         ) if function and _made_here(function, name) and _detaches(function):
             called = cst.Expr(cst.Call(cst.Attribute(tensor, cst.Name("requires_grad_"))))
-            return Fix("call `requires_grad_()`", "safe", (found.replace(path, found.statement, called),))
+            return Fix("call `requires_grad_()`", "unsafe", (found.replace(path, found.statement, called),))
     return None
 
 

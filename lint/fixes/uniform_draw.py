@@ -1,4 +1,4 @@
-"""`random.random()` in arithmetic with tensors → `random.uniform(0, 1)`: the very same draw, and one that is captured.
+"""`random.random()` in arithmetic with tensors → `random.uniform(0, 1)`: the same draw of the generator, and one that is captured.
 
 In a condition it would leave a branch on a draw, which is no better.
 """
@@ -17,5 +17,5 @@ def fix(found: Slice, path: str) -> Fix | None:
         case cst.Call(func=cst.Attribute(value=cst.Name("random"), attr=cst.Name("random")), args=[]) as call:
             if value_joins(found, call):
                 drawn = cst.parse_expression("random.uniform(0, 1)")
-                return Fix("draw with `random.uniform`", "safe", (found.replace(path, call, drawn),))
+                return Fix("draw with `random.uniform`", "unsafe", (found.replace(path, call, drawn),))
     return None
