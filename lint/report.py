@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from .impact import Ways, steps
 from .project import Project
 from .source import display
 from .summary import SyntaxProblem
+from .symbols import Module
 from .twins import Twins
 
 SYNTAX = "FG901"
@@ -101,7 +103,28 @@ class Reporter:
         module = self._project.load(path) if names else None
         if module is None or module.cells:
             return finding
-        return replace(finding, fixes=suggest(names, module.settled(), module.settle(span), display(path)))
+        settled, place = module.settled(), module.settle(span)
+        return replace(finding, fixes=suggest(names, settled, place, display(path), self._capturing(emission)))
+
+    def _capturing(self, emission: Emission) -> tuple[Module, str] | None:
+        """The file of the entry, and how it is shown, where `fullgraph=True` captures all that is found under it."""
+        path = _entry_file(emission)
+        if self._rules[emission.hit.code].modes.fullgraph != "captured" or path in self._broken:
+            return None
+        module = self._project.load(path)
+        return None if module is None or module.cells else (module.settled(), display(path))
+
+    @cached_property
+    def _broken(self) -> frozenset[str]:
+        """Files of entries under which the graph breaks even with `fullgraph=True`, once all is collected."""
+        breaks = (Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME)
+        return frozenset(
+            _entry_file(emission)
+            for emission, _ in self._best.values()
+            if emission.effect in breaks
+            and self._rules[emission.hit.code].modes.fullgraph != "captured"
+            and _confidence(emission, self._rules[emission.hit.code]) is not Confidence.POSSIBLE
+        )
 
     def _place(self, emission: Emission) -> _Place | None:
         if self._reports(emission.path):
@@ -180,6 +203,10 @@ class Reporter:
         first, last = source.code_column(line, column), source.code_column(end_line, end_column)
         cell, start = source.place(line)
         return Span(display(path), start, first, start + end_line - line, last, cell)
+
+
+def _entry_file(emission: Emission) -> str:
+    return emission.calls[-1].path if emission.calls else emission.path
 
 
 def _confidence(emission: Emission, rule: Rule) -> Confidence:

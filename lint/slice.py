@@ -44,6 +44,8 @@ class Slice:
     """What the finding underlines."""
     source: str
     """The text there."""
+    capturing: tuple[Module, str] | None = None
+    """The file that compiles the code, and its name in edits, where `fullgraph=True` would capture all of it."""
 
     @property
     def function(self) -> cst.FunctionDef | None:
@@ -108,7 +110,7 @@ def _shared(a: str, b: str) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def statement_at(module: Module, span: Span) -> Slice | None:
+def statement_at(module: Module, span: Span, capturing: tuple[Module, str] | None = None) -> Slice | None:
     """The statement around `span`; None where the slice does not parse by itself or has another shape."""
     top = _enclosing(module.syntax_tree, span)
     if top is None:
@@ -127,7 +129,9 @@ def statement_at(module: Module, span: Span) -> Slice | None:
         assert isinstance(outer, cst.If)
         outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
     found = _follow(outer, _path_to(top, span))
-    return None if found is None else Slice(module, tree, *found, first - nested, span, module.source_of(span))
+    return (
+        None if found is None else Slice(module, tree, *found, first - nested, span, module.source_of(span), capturing)
+    )
 
 
 @lru_cache(maxsize=16)

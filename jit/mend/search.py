@@ -162,19 +162,24 @@ class Search:
             version = self._try(site, version, accepted)
 
     def _next(self, version: Version) -> Site | None:
-        """The first site that was not tried yet."""
+        """The first site that was not tried yet; those without a fix come last, since others may lead to one."""
         seen = version.runs[0]
         for other in version.runs[1:]:
             seen = merged(seen, other, "run in training mode too, to try fixes")
         report = self._report(self._job, seen, version.contents)
         self._know(report)
         version.contents = {**self.original, **version.contents}
-        for site in sites(report):
-            key = (site.path, site.code, site.function, version.text(site.path, site.line))
-            if key not in self._tried:
-                self._tried.add(key)
-                return site
-        return None
+        keyed = ((self._key(site, version), site) for site in sites(report))
+        left = [item for item in keyed if item[0] not in self._tried]
+        if not left:
+            return None
+        key, site = min(left, key=lambda item: not item[1].fixes)
+        self._tried.add(key)
+        return site
+
+    @staticmethod
+    def _key(site: Site, version: Version) -> tuple[str, str, str, bytes]:
+        return site.path, site.code, site.function, version.text(site.path, site.line)
 
     def _try(self, site: Site, before: Version, accepted: list[Accepted]) -> Version:
         """The version with the first of the site's fixes that holds; the one before if none does."""

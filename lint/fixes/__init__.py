@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from ..slice import Slice
 
 
-def suggest(names: Iterable[str], module: Module, span: Span, path: str) -> tuple[Fix, ...]:
-    """What the fixes of these names propose for the statement at `span`; `path` is the file's name in the edits."""
+def suggest(
+    names: Iterable[str], module: Module, span: Span, path: str, capturing: tuple[Module, str] | None = None
+) -> tuple[Fix, ...]:
+    """What the fixes of these names propose for the statement at `span`; `path` is the file's name in the edits.
+    `capturing` is the file that compiles, with its name, where `fullgraph=True` would capture what is found.
+    """
     from ..slice import statement_at
 
-    found = statement_at(module, span)
+    found = statement_at(module, span, capturing)
     proposed = [] if found is None else list(_proposed(names, found, path))
     helping = [fix for fix in proposed if fix.safety != "display"]
     return tuple(helping or proposed)

@@ -7,6 +7,7 @@ import ast
 import libcst as cst
 
 from ..arithmetic import torch_name
+from ..compile_site import with_argument
 from ..findings import Edit, Fix
 from ..slice import Slice
 
@@ -29,13 +30,5 @@ def _edit(node: ast.stmt, name: str, torch: str, path: str) -> Edit | None:
             pass
         case _:
             return None
-    called = isinstance(site, ast.Call)
     function = site.func if isinstance(site, ast.Call) else site
-    if ast.unparse(function) != f"{torch}.compile" or site.end_lineno is None or site.end_col_offset is None:
-        return None
-    if isinstance(site, ast.Call) and any(keyword.arg in ("dynamic", None) for keyword in site.keywords):
-        return None
-    given = isinstance(site, ast.Call) and bool(site.args or site.keywords)
-    place = (site.end_lineno, site.end_col_offset - called)
-    text = "dynamic=True" if called else "(dynamic=True)"
-    return Edit(path, place, place, f", {text}" if given else text)
+    return with_argument(site, path, "dynamic", "True") if ast.unparse(function) == f"{torch}.compile" else None

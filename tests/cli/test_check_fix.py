@@ -58,7 +58,8 @@ def test_unsafe_fixes_need_leave(folder: Path) -> None:
 
 
 def test_what_is_only_to_be_read_is_never_applied(folder: Path) -> None:
-    code = "import torch\n\n\n@torch.compile\ndef run(x: torch.Tensor):\n    return x.nonzero()\n"
+    other = "\n\n@torch.compile\ndef other(x):\n    return x\n"
+    code = "import torch\n\n\n@torch.compile\ndef run(x: torch.Tensor):\n    return x.nonzero()\n" + other
     (folder / "m.py").write_text(code, encoding="utf-8")
     assert "(display)" in check("m.py").stdout
     done = check("--fix", "--unsafe-fixes", "m.py")

@@ -116,10 +116,13 @@ DRAW = "\n@torch.compile\ndef run(x):\n    return x * random.random()\n"
 ARRAY = "\n@torch.compile\ndef run(x):\n    return x * (1 + np.random.uniform(0.0, 0.5))\n"
 GRADIENT = "\n@torch.compile\ndef run(x):\n    x.requires_grad_()\n    return x * 2\n\n\nrun(torch.ones(3))\n"
 NONZERO = "\n@torch.compile\ndef run(x):\n    return x.nonzero() + 1\n"
+TWICE = NONZERO + "\n\n@torch.compile\ndef other(x):\n    return x + 1\n"
+CALLED = "\ndef run(x, n):\n    return x[: n.sum()]\n\n\nrun = torch.compile(run, backend='eager')\n"
 SWITCH = "torch._dynamo.config.capture_dynamic_output_shape_ops = True"
 COUNT, MASK, HOIST, UNSET = "count in", "leave the layer", "read it when", "leave `dynamic`"
 FAKE, RULE, SIZES, TENSOR, UNIFORM = "register a", "leave out the", "compile with", "set it to", "draw with `random"
-TORCH, CALL, CAPTURE = "draw with torch", "ask for", "capture it"
+TORCH, CALL, CAPTURE, WHOLE = "draw with torch", "ask for", "capture it", "capture it with `fullgraph"
+SYMBOLIC = "trace the counter"
 LOUD = [
     (COUNT, COUNTER, ("self.n = 0", 'self.register_buffer("n", torch.tensor(0), persistent=False)')),
     (
@@ -186,8 +189,27 @@ LOUD = [
         ("    x.requires_grad_()\n", ""),
         ("ones(3)", "ones(3).requires_grad_()"),
     ),
-    (CAPTURE, NONZERO, ("import nn\n", f"import nn\n\n{SWITCH}\n")),
-    (CAPTURE, NONZERO.replace("x.nonzero()", "x.masked_select(x > 0)"), ("import nn\n", f"import nn\n\n{SWITCH}\n")),
+    (CAPTURE, TWICE, ("import nn\n", f"import nn\n\n{SWITCH}\n")),
+    (CAPTURE, TWICE.replace("x.nonzero()", "x.masked_select(x > 0)"), ("import nn\n", f"import nn\n\n{SWITCH}\n")),
+    (WHOLE, NONZERO, ("@torch.compile", "@torch.compile(fullgraph=True)")),
+    (WHOLE, CALLED, ("backend='eager'", "backend='eager', fullgraph=True")),
+    (WHOLE, NONZERO.replace("compile", "compile()"), ("compile()", "compile(fullgraph=True)")),
+    (
+        SYMBOLIC,
+        COUNTER.replace("x * self.n", "x[: self.n]"),
+        (
+            "    def forward",
+            "    @torch._dynamo.patch_dynamo_config(allow_unspec_int_on_nn_module=True)\n    def forward",
+        ),
+    ),
+    (
+        SYMBOLIC,
+        COUNTER.replace("    def forward", "    @torch.no_grad()\n    # why\n    def forward"),
+        (
+            "    # why\n",
+            "    @torch._dynamo.patch_dynamo_config(allow_unspec_int_on_nn_module=True)\n    # why\n",
+        ),
+    ),
 ]
 SILENT = [
     (COUNT, COUNTER.replace("x * self.n", "x[: self.n]")),
@@ -230,6 +252,19 @@ SILENT = [
     (CALL, GRADIENT.replace("\n\n\nrun", "\n\n\nrun.__name__\nrun")),
     (CAPTURE, NONZERO.replace("x.nonzero() + 1", "x[x > 0].sum()")),
     (CAPTURE, NONZERO.replace("@torch.compile\n", "@torch.compile(fullgraph=True)\n") + "print(1)\n"),
+    (WHOLE, TWICE),
+    (WHOLE, NONZERO.replace("return", "print(x)\n    return")),
+    (WHOLE, NONZERO.replace("compile", "compile(**{})")),
+    (WHOLE, CALLED.replace("backend='eager'", "fullgraph=False")),
+    (
+        SYMBOLIC,
+        COUNTER.replace("    def forward", "    @torch._dynamo.patch_dynamo_config(verbose=True)\n    def forward"),
+    ),
+    (SYMBOLIC, COUNTER.replace("self.n = 0", "self.n = 0.5")),
+    (
+        SYMBOLIC,
+        COUNTER.replace("        self.n += 1\n", "        def step():\n            self.n += 1\n\n        step()\n"),
+    ),
 ]
 
 

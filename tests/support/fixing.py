@@ -7,7 +7,11 @@ from project_on_disk import ProjectOnDisk
 from fullgraph.lint.apply import edited
 from fullgraph.lint.findings import Fix
 
-TRACED = "import torch\nimport copy\n\n@torch.compile\ndef run(x: torch.Tensor, y):\n"
+TRACED = (
+    "import torch\nimport copy\n\n@torch.compile\ndef other(x):\n    return x\n\n"
+    "@torch.compile\ndef run(x: torch.Tensor, y):\n"
+)
+"""Compiled at two places, so that it is not settled which one is to capture everything."""
 
 
 def body(lines: str) -> str:
