@@ -22,6 +22,7 @@ from .events import CallSite, End, Event, Remark
 from .measured import remark
 from .supervise import Request, supervise
 from .targets import Job, Program, Script, TargetError, package_of
+from .untouched_gpu import asking_gently, seeing_none
 from .wire import encode
 from .worker import unavailable
 
@@ -60,7 +61,8 @@ def serve(descriptor: int, *, native: bool) -> None:
     """Prepare, say so, and work until the other side hangs up."""
     connection = Connection(descriptor)
     gc.disable()  # next to nothing is garbage while modules are imported, and looking for it takes a fifth of the time
-    connection.send(_prepare(native))
+    with asking_gently():
+        connection.send(_prepare(native))
     gc.freeze()
     gc.enable()
     supervise(connection, _become_program)
@@ -92,10 +94,10 @@ def _warm_up() -> None:
 
     # It flushes 32 MB through the caches for every function that is compiled, to log how fast the guards are.
     torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0  # type: ignore[attr-defined]
-    with torch.random.fork_rng(devices=[]):
+    with seeing_none(), torch.random.fork_rng(devices=[]):
         layer = torch.nn.Linear(2, 2)
         torch.compile(broken, backend="eager")(torch.ones(2))
-    torch._dynamo.reset()
+        torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     torch._dynamo.utils.clear_compilation_metrics()
 

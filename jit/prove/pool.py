@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +53,7 @@ class Server:
                 self._process = subprocess.Popen(
                     [python, "-P", "-c", BOOT, str(FOLDER), prelude, str(limit_s)],
                     cwd=folder,
+                    env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # the examples need none, and forks can use none
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
