@@ -7,13 +7,20 @@ from fixing import body, fixed
 from project_on_disk import ProjectOnDisk
 
 CHECK, COND, LOOP = "check with", "branch in", "loop in"
+VECTOR = "index by a vector"
 KEEP, ELEMENTS, CLOSE, UNUSED = "keep the value as", "keep the values", "compare with", "leave out what"
+COMPILING = "if torch.compiler.is_compiling():\n    "
 LOUD = [
-    (CHECK, 'if (x < 0).any():\n    raise ValueError("no")', 'torch._assert_async(~(x < 0).any(), "no")'),
+    (
+        CHECK,
+        'if (x < 0).any():\n    raise ValueError("no")',
+        f'{COMPILING}torch._assert_async(~(x < 0).any(), "no")\nelif (x < 0).any():\n    raise ValueError("no")',
+    ),
     (
         CHECK,
         'if y is not None and not torch.isfinite(x).all():\n    raise ArithmeticError(f"{y}")',
-        'if y is not None:\n    torch._assert_async(torch.isfinite(x).all(), "{y}")',
+        f'{COMPILING}if y is not None:\n        torch._assert_async(torch.isfinite(x).all(), "{{y}}")\n'
+        'elif y is not None and not torch.isfinite(x).all():\n    raise ArithmeticError(f"{y}")',
     ),
     (
         CHECK,
@@ -23,18 +30,25 @@ LOUD = [
     (
         CHECK,
         "if x.min() < 0 or torch.isnan(x).any():\n    raise RuntimeError",
-        "torch._assert_async(~((x.min() < 0) | (torch.isnan(x).any())))",
+        f"{COMPILING}torch._assert_async(~((x.min() < 0) | (torch.isnan(x).any())))\n"
+        "elif x.min() < 0 or torch.isnan(x).any():\n    raise RuntimeError",
     ),
     (
         CHECK,
         "if x.max() > 5:\n    raise ValueError(\n        'a'\n        'b'\n    )",
-        "torch._assert_async(~(x.max() > 5), 'a'\n    'b')",
+        f"{COMPILING}torch._assert_async(~(x.max() > 5), 'a'\n        'b')\n"
+        "elif x.max() > 5:\n    raise ValueError(\n        'a'\n        'b'\n    )",
     ),
-    (CHECK, "if x.max().item() > 5:\n    raise IndexError()", "torch._assert_async(~(x.max() > 5))"),
+    (
+        CHECK,
+        "if x.max().item() > 5:\n    raise IndexError()",
+        f"{COMPILING}torch._assert_async(~(x.max() > 5))\nelif x.max().item() > 5:\n    raise IndexError()",
+    ),
     (
         CHECK,
         "if not torch.allclose(x, y):\n    raise ValueError('differ')",
-        "torch._assert_async(torch.isclose(x, y).all(), 'differ')",
+        f"{COMPILING}torch._assert_async(torch.isclose(x, y).all(), 'differ')\n"
+        "elif not torch.allclose(x, y):\n    raise ValueError('differ')",
     ),
     (
         COND,
@@ -67,6 +81,8 @@ LOUD = [
         "n = 0\nfor row in x:\n    n += row.max().detach()\nreturn n",
     ),
     ("assert on", "assert x.max().item() <= 5, 'big'", "assert x.max() <= 5, 'big'"),
+    ("assert on", "assert float(x.max()) <= 0.1", "assert x.max().double() <= 0.1"),
+    ("assert on", "assert -0.5 < x.max().item()", "assert -0.5 < x.max()"),
     (ELEMENTS, "a, b = y.tolist()\nx = x + a * b", "a, b = y.detach().unbind()\nx = x + a * b"),
     (ELEMENTS, "v = x.tolist()\nx = x * v[0] - v[1]", "v = x.detach().unbind()\nx = x * v[0] - v[1]"),
     (CLOSE, "return torch.allclose(x, y, atol=1)", "return torch.isclose(x, y, atol=1).all()"),
@@ -85,6 +101,9 @@ LOUD = [
     ("copy from", "x.random_(5)", "x.copy_(torch.randint(0, 5, x.shape, device=x.device))"),
     (UNUSED, "import time\nt = time.time()", "import time"),
     (UNUSED, "import time\nx = x + 1\nt = time.perf_counter_ns()\nx = x + 1", "import time\nx = x + 1\nx = x + 1"),
+    (VECTOR, "z = x[x.argmax()]\nx = x * z", "z = x[x.argmax()[None]][0]\nx = x * z"),
+    (VECTOR, "i = x.argmin()\nreturn x[i] * 2 + x", "i = x.argmin()\nreturn x[i[None]][0] * 2 + x"),
+    (VECTOR, "z = x.clone()\nz[x.argmax()] = 0\nx = z", "z = x.clone()\nz[x.argmax()[None]] = 0\nx = z"),
     ("assert what", "assert x.sum() > 0, (1,\n    2)", "assert x.sum() > 0, '(1, 2)'"),
     ("assert what", "assert x.sum() > 0, ['not', 1]", "assert x.sum() > 0, \"['not', 1]\""),
 ]
@@ -152,6 +171,11 @@ SILENT = [
     (UNUSED, "import time\nt = time.time()\nx = x * locals()['t']"),
     (UNUSED, "import time\nt = time.time()  # why"),
     (UNUSED, "import time\nt = time.time()\nf = lambda: t"),
+    (VECTOR, "z = x[x.argmax()]\nx.add_(1)\nx = x * z"),
+    (VECTOR, "z = x[x.argmax()]\nz += 1"),
+    (VECTOR, "x[x.argmax()].mul_(2)"),
+    (VECTOR, "z = x.clone()\nz[x.argmax()] += 1\nx = z"),
+    (VECTOR, "z = x[x.argmax(), 0]\nx = x * z"),
     ("assert what", "assert x.sum() > 0, [x]"),
     ("assert what", "assert x.sum() > 0, ('a',\n        [x])"),
 ]
