@@ -5,6 +5,8 @@ Importing this module imports libcst.
 
 from __future__ import annotations
 
+import math
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -92,25 +94,71 @@ class Truth:
 
 
 def kept(expression: cst.BaseExpression) -> cst.BaseExpression:
-    """A test with its values left in tensors: `.item()`, `bool()`, `float()` and `allclose` need not be read."""
+    """A test with its values left in tensors: `.item()`, `bool()`, `float()` and `allclose` need not be read.
+
+    A number that is reckoned with or compared becomes a double, as it was in Python.
+    """
     changed = expression.visit(_Kept())
     assert isinstance(changed, cst.BaseExpression)
     return changed
 
 
 class _Kept(cst.CSTTransformer):
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._plain: set[cst.BaseExpression] = set()
+        """Operands that no rounding could part from what they are compared with."""
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        self._depth += 1
+        match node:
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+                self._plain |= {one for one, other in ((left, right), (right, left)) if _in_all_dtypes(other)}
+
+    def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
+        self._depth -= 1
+        return updated_node
+
+    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
+        self._depth += 1
+
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BaseExpression:
+        self._depth -= 1
+        return updated_node
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         match updated_node:
-            case cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("item")), args=[]):
-                return tensor
-            case cst.Call(
-                func=cst.Name("bool" | "float"), args=[cst.Arg(value=cst.BaseExpression() as value, star="")]
+            case (
+                cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("item")), args=[])
+                | cst.Call(func=cst.Name("float"), args=[cst.Arg(value=cst.BaseExpression() as tensor, star="")])
             ):
+                alone = tensor if isinstance(tensor, PLAIN) or tensor.lpar else _parenthesised(tensor)
+                exact = self._depth == 0 or original_node in self._plain
+                return alone if exact else cst.Call(cst.Attribute(alone, cst.Name("double")))
+            case cst.Call(func=cst.Name("bool"), args=[cst.Arg(value=cst.BaseExpression() as value, star="")]):
                 return value if isinstance(value, PLAIN) or value.lpar else _parenthesised(value)
             case cst.Call(func=cst.Attribute(attr=cst.Name("allclose") as name) as method):
                 near = updated_node.with_changes(func=method.with_changes(attr=name.with_changes(value="isclose")))
                 return cst.Call(cst.Attribute(near, cst.Name("all")))
         return updated_node
+
+
+def _in_all_dtypes(expression: cst.BaseExpression) -> bool:
+    """Whether it is a number that every dtype of tensors can hold, or a wider one that they are promoted to."""
+    match expression:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Float() as inner):
+            return _in_all_dtypes(inner)
+        case cst.Integer():
+            return expression.evaluated_value <= 127
+        case cst.Float():
+            digits, exponent = math.frexp(expression.evaluated_value)
+            return (digits * 256).is_integer() and -13 <= exponent <= 15
+        case cst.Name("True" | "False"):
+            return True
+    return False
 
 
 def _parenthesised(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -1,7 +1,8 @@
-"""`if t: raise E("text")` → `torch._assert_async(~t, "text")`, an operator of the graph; `torch._check_tensor_all` too.
+"""`if t: raise E("text")` → in the graph `torch._assert_async(~t, "text")`; `torch._check_tensor_all` too.
 
-The test is evaluated once, as before. Not where an exception may steer the program: in a `try` or an unknown `with`,
-where the file catches this exception, or where it is none that is named as an error.
+Eagerly the error stays what it was, and the test is evaluated once, as before. Not where an exception may steer the
+program: in a `try` or an unknown `with`, where the file catches this exception, or where it is none that is named
+as an error.
 """
 
 from __future__ import annotations
@@ -55,11 +56,15 @@ def _checked(found: Slice, truth: Truth, torch: str, branch: cst.If, error: cst.
         condition, before = truth.opposite(test.right), test.left
     if condition is None:
         return None
-    call = cst.parse_statement(f"{torch}._assert_async({', '.join([condition, *raised])})")
-    assert isinstance(call, cst.SimpleStatementLine)
-    if before is None:
-        return call.with_changes(leading_lines=branch.leading_lines)
-    return branch.with_changes(test=before, body=cst.IndentedBlock([call]))
+    checks: cst.BaseStatement = cst.parse_statement(f"{torch}._assert_async({', '.join([condition, *raised])})")
+    if before is not None:
+        checks = cst.If(before, cst.IndentedBlock([checks]))
+    return cst.If(
+        cst.parse_expression(f"{torch}.compiler.is_compiling()"),
+        cst.IndentedBlock([checks]),
+        orelse=branch.with_changes(leading_lines=[]),
+        leading_lines=branch.leading_lines,
+    )
 
 
 def _message(found: Slice, error: cst.Raise) -> tuple[str, ...] | None:

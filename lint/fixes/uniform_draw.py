@@ -1,4 +1,4 @@
-"""`random.random()` in arithmetic with tensors → `random.uniform(0, 1)`: the same draw of the generator, and one that is captured.
+"""`random.random()` in arithmetic with tensors → `random.uniform(0, 1)`: the same draw, and one that is captured.
 
 In a condition it would leave a branch on a draw, which is no better.
 """
