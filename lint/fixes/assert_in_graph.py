@@ -19,7 +19,7 @@ from ..findings import Fix
 from ..slice import Slice
 from ..symbols import Module
 from ..truth import Truth
-from .constant_message import constant
+from .constant_message import constant, in_graph
 
 TITLE = "check with `torch._assert_async`"
 ERROR = m.MatchRegex(r"\w+Error")
@@ -59,12 +59,7 @@ def _checked(found: Slice, truth: Truth, torch: str, branch: cst.If, error: cst.
     checks: cst.BaseStatement = cst.parse_statement(f"{torch}._assert_async({', '.join([condition, *raised])})")
     if before is not None:
         checks = cst.If(before, cst.IndentedBlock([checks]))
-    return cst.If(
-        cst.parse_expression(f"{torch}.compiler.is_compiling()"),
-        cst.IndentedBlock([checks]),
-        orelse=branch.with_changes(leading_lines=[]),
-        leading_lines=branch.leading_lines,
-    )
+    return in_graph(torch, checks, branch.with_changes(leading_lines=[]), branch.leading_lines)
 
 
 def _message(found: Slice, error: cst.Raise) -> tuple[str, ...] | None:

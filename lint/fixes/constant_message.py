@@ -1,16 +1,21 @@
-"""`assert t, f"…{x}"` → `assert t, "…{x}"`, and `assert not t.any()` → `assert (~t).all()`: what Dynamo captures."""
+"""`assert t, f"…{x}"` → in the graph `assert t, "…{x}"`, and `assert not t.any()` → `assert (~t).all()`.
+
+That is what Dynamo captures; eagerly the message stays what it was.
+"""
 
 from __future__ import annotations
 
 from ast import literal_eval
+from collections.abc import Sequence
 
 import libcst as cst
 import libcst.matchers as m
 
-from ..arithmetic import TRUTHS
+from ..arithmetic import TRUTHS, torch_name
 from ..findings import Fix
 from ..slice import Slice
 
+TITLE = "assert what Dynamo captures"
 OPPOSITE = {"any": "all", "all": "any"}
 
 
@@ -21,10 +26,29 @@ def fix(found: Slice, path: str) -> Fix | None:
     test, message = _affirmed(found, statement.test), constant(found, statement.msg)
     if test is None or (statement.msg is not None and message is None):
         return None
-    changed = statement.with_changes(test=test, msg=message)
+    change = _change(found, statement, statement.with_changes(test=test, msg=message))
+    return None if change is None else Fix(TITLE, "unsafe", (found.replace(path, *change),))
+
+
+def _change(found: Slice, statement: cst.Assert, changed: cst.Assert) -> tuple[cst.CSTNode, cst.CSTNode] | None:
+    """What takes the place of what: a message that says the same for the graph, one that does not beside the old."""
+    torch, line = torch_name(found.module), found.line
     if changed.deep_equals(statement):
         return None
-    return Fix("assert what Dynamo captures", "unsafe", (found.replace(path, statement, changed),))
+    if statement.msg is None or changed.msg is statement.msg:
+        return statement, changed
+    if torch is None or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+        return None
+    otherwise = cst.Else(cst.IndentedBlock([line.with_changes(leading_lines=[])]))
+    return line, in_graph(torch, cst.SimpleStatementLine([changed]), otherwise, line.leading_lines)
+
+
+def in_graph(
+    torch: str, inside: cst.BaseStatement, otherwise: cst.Else | cst.If, above: Sequence[cst.EmptyLine]
+) -> cst.If:
+    """A branch that compiled code takes, and another way for eager code."""
+    test = cst.parse_expression(f"{torch}.compiler.is_compiling()")
+    return cst.If(test, cst.IndentedBlock([inside]), orelse=otherwise, leading_lines=above)
 
 
 def _affirmed(found: Slice, test: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -104,8 +104,16 @@ LOUD = [
     (VECTOR, "z = x[x.argmax()]\nx = x * z", "z = x[x.argmax()[None]][0]\nx = x * z"),
     (VECTOR, "i = x.argmin()\nreturn x[i] * 2 + x", "i = x.argmin()\nreturn x[i[None]][0] * 2 + x"),
     (VECTOR, "z = x.clone()\nz[x.argmax()] = 0\nx = z", "z = x.clone()\nz[x.argmax()[None]] = 0\nx = z"),
-    ("assert what", "assert x.sum() > 0, (1,\n    2)", "assert x.sum() > 0, '(1, 2)'"),
-    ("assert what", "assert x.sum() > 0, ['not', 1]", "assert x.sum() > 0, \"['not', 1]\""),
+    (
+        "assert what",
+        "assert x.sum() > 0, (1,\n    2)",
+        f"{COMPILING}assert x.sum() > 0, '(1, 2)'\nelse:\n    assert x.sum() > 0, (1,\n        2)",
+    ),
+    (
+        "assert what",
+        "# why\nassert x.sum() > 0, ['not', 1]  # so",
+        f"# why\n{COMPILING}assert x.sum() > 0, \"['not', 1]\"\nelse:\n    assert x.sum() > 0, ['not', 1]  # so",
+    ),
 ]
 SILENT = [
     (CHECK, "try:\n    if (x < 0).any():\n        raise ValueError('no')\nfinally:\n    pass"),

@@ -84,9 +84,14 @@ LOUD = {
     ),
     "f-string": (
         'assert (x > 0).all(), f"{{x}}: {x.shape!r:>9}"  # why\nreturn x',
-        'assert (x > 0).all(), "{x}: {x.shape!r:>9}"  # why\nreturn x',
+        'if torch.compiler.is_compiling():\n    assert (x > 0).all(), "{x}: {x.shape!r:>9}"\n'
+        'else:\n    assert (x > 0).all(), f"{{x}}: {x.shape!r:>9}"  # why\nreturn x',
     ),
-    "percent": ("assert x.min() > 0, '%s' % x.shape\nreturn x", "assert x.min() > 0, '%s'\nreturn x"),
+    "percent": (
+        "assert x.min() > 0, '%s' % x.shape\nreturn x",
+        "if torch.compiler.is_compiling():\n    assert x.min() > 0, '%s'\n"
+        "else:\n    assert x.min() > 0, '%s' % x.shape\nreturn x",
+    ),
     "not any": (
         "assert not (x < 0).any(), 'no'\nreturn x",
         "assert (~(x < 0)).all(), 'no'\nreturn x",

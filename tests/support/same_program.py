@@ -31,7 +31,7 @@ def differences(program: Program, before: Path, after: Path) -> list[str]:
 
 def compiled_differences(program: Program, before: Path, after: Path) -> list[str]:
     """The same of the compiled `after`, where compiling `before` changed nothing; a guarded `print` may be gone."""
-    ignored = {"printed", "warned", "random"}
+    ignored = {"printed", "warned", "random", "error"}  # graphs say in their own way that an assertion does not hold
     eager, compiled = (observed(program, before, compile) for compile in (None, compiled_eagerly))
     own = {line.split(":")[0] for line in _differences(eager, compiled, ignored)}
     found = _differences(eager, observed(program, after, compiled_eagerly), ignored)
@@ -183,6 +183,8 @@ def _bits(tensor: Tensor) -> tuple[Any, ...]:
 def _differences(one: dict[str, Seen], other: dict[str, Seen], ignored: Set[str] = frozenset()) -> list[str]:
     found = []
     for call, shown in one.items():
+        if call not in other:
+            continue
         for what in sorted((shown.keys() | other[call].keys()) - ignored):
             if shown.get(what) != other[call].get(what):
                 found.append(f"{call}: {what}: {shown.get(what)} → {other[call].get(what)}")
