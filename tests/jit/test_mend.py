@@ -202,6 +202,30 @@ def test_a_new_recompile_is_refused_and_so_is_what_hangs(bench: Bench) -> None:
     assert len(mending.changed) == 1
 
 
+PARTS = """\
+import torch
+
+def part(x):
+    return x.sum() * 2
+
+@torch.compile(backend="eager")
+def f(x):
+    for _ in range(2):
+        x = x + part(x).item()
+    return x
+
+for size in (3, 4, 5):
+    f(torch.ones(size))
+"""
+
+
+def test_what_takes_over_from_its_parts_may_be_compiled_again_as_often_as_they_were(bench: Bench) -> None:
+    thrice = ".detach() * (1 if len(x) < 4 else 1.0 if len(x) < 5 else True)"
+    mending = bench.tried(PARTS, ".item()", thrice, ".detach()", target="m.py")
+    assert [row.reason for row in mended(mending).rows] == ["f is compiled again 2 times, not 1", ""]
+    assert len(mending.changed) == 1
+
+
 UNSTEADY = """\
 import time
 import torch
