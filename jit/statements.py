@@ -38,6 +38,13 @@ class Sources:
             self._parse(path)
         return self._statements[path].get(line) or Statement(path, line, line)
 
+    def statements(self, path: str, first: int, last: int) -> list[Statement]:
+        """Those that hold any of the lines; blank lines, comments and a bare `else` are in none."""
+        if path not in self._statements:
+            self._parse(path)
+        held = self._statements[path]
+        return list(dict.fromkeys(held[line] for line in range(first, last + 1) if line in held))
+
     def extents(self, path: str) -> tuple[Extent, ...]:
         """The places of all instructions of the file."""
         if path not in self._extents:

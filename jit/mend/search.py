@@ -25,6 +25,7 @@ from .verdict import Judge, Version, inputs, largest, of_eager
 
 FAKE = "--fake computes nothing, so that no fix can be proven"
 NO_FIX = "no fix is known for it"
+NEVER_RAN = "line {} never ran, so nothing is known of it"
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
 
 Report = Callable[[Job, Observation, Contents], TargetReport]
@@ -189,7 +190,8 @@ class Search:
             self._rows.append(row)
         for fix in site.fixes:
             contents = applied(fix, before.contents)
-            found = self._measured(site, before, contents)
+            unseen = self._unseen(fix, before)
+            found = unseen if unseen is not None else self._measured(site, before, contents)
             self._rows.append(_tried(row, fix, found))
             if found.reason is None:
                 whole = {**_contents(accepted), **contents}
@@ -198,6 +200,18 @@ class Search:
                     self._proven = contents
                 return found.version
         return before
+
+    def _unseen(self, fix: Fix, before: Version) -> Measured | None:
+        """Whether the fix rewrites lines that no run came to: a way not taken, of which nothing is known."""
+        ran = {place for standard in self._standards for place in standard.executed}
+        moves = Moves(self.original, before.contents)
+        for edit in fix.edits:
+            first, last = edit.start[0], edit.end[0] - (edit.end[1] == 0)
+            for held in before.statements(edit.path, first, last) if ran and edit.start != edit.end else ():
+                own = {moves.line(absolute(edit.path), line) for line in range(held.line, held.end_line + 1)} - {None}
+                if own and not any((edit.path, line) in ran for line in own):
+                    return Measured(Version(before.contents, (), self._kept), NEVER_RAN.format(held.line))
+        return None
 
     def _measured(self, site: Site | None, before: Version, contents: Contents) -> Measured:
         """Run with the contents, eagerly first; stop at the first reason to refuse them."""

@@ -12,7 +12,7 @@ from fullgraph.lint.findings import Effect
 
 from ..events import Break, BreakKind, Observation, Status
 from ..kept import Kept
-from ..statements import Sources
+from ..statements import Sources, Statement
 from .lab import Contents, Standard, ended
 from .moved import Moves
 from .report import Figures
@@ -40,6 +40,9 @@ class Version:
 
     def place(self, path: str, line: int) -> Place:
         return path, self._sources.statement(path, line).line
+
+    def statements(self, path: str, first: int, last: int) -> list[Statement]:
+        return self._sources.statements(path, first, last)
 
     def text(self, path: str, line: int) -> bytes:
         """Of one line."""

@@ -257,7 +257,6 @@ class Witness:
 
     def end(self) -> None:
         """After the program: keep what it has left, then call each of its compiled functions with other inputs."""
-        sys.settrace(None)
         self._record.end, self._record.random = self._state(), _random()
         if self._is_object or not self._trial.others:
             return  # it has been called so already
