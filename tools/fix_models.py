@@ -1,0 +1,91 @@
+"""Small models of transformers with random weights and the inputs they take: the targets of `fix_table.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+WORDS = 96
+Inputs = dict[str, Tensor]
+
+
+def _model(name: str, **settings: Any) -> nn.Module:
+    model = getattr(transformers, name)
+    return model(model.config_class(vocab_size=WORDS, **settings))
+
+
+def text() -> Inputs:
+    return {"input_ids": torch.randint(5, WORDS, (2, 8)), "attention_mask": torch.ones(2, 8, dtype=torch.long)}
+
+
+def pair() -> Inputs:
+    return {**text(), "decoder_input_ids": torch.randint(5, WORDS, (2, 8))}
+
+
+def sound() -> Inputs:
+    return {"input_values": torch.randn(2, 800)}
+
+
+def bart() -> nn.Module:
+    return _model("BartForConditionalGeneration", **_LAYERS, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+
+
+def ctrl() -> nn.Module:
+    return _model("CTRLLMHeadModel", n_embd=32, n_head=2, n_layer=2, dff=64, n_positions=64)
+
+
+def led() -> nn.Module:
+    return _model("LEDForConditionalGeneration", **_LAYERS, attention_window=[16, 16])
+
+
+def longformer() -> nn.Module:
+    return _model("LongformerForMaskedLM", **_HIDDEN, attention_window=[16, 16])
+
+
+def m2m() -> nn.Module:
+    return _model("M2M100ForConditionalGeneration", **_LAYERS, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+
+
+def mixtral() -> nn.Module:
+    return _model("MixtralForCausalLM", **_HIDDEN, num_key_value_heads=2, num_local_experts=4)
+
+
+def nllb_moe() -> nn.Module:
+    return _model("NllbMoeForConditionalGeneration", **_LAYERS, num_experts=4, encoder_sparse_step=2)
+
+
+def opt() -> nn.Module:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64}
+    return _model("OPTForCausalLM", **sizes, word_embed_proj_dim=32, max_position_embeddings=64, layerdrop=0.5)
+
+
+def reformer() -> nn.Module:
+    axial = {"axial_pos_embds_dim": (8, 24), "axial_pos_shape": (2, 4), "attention_head_size": 16}
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "feed_forward_size": 64, "is_decoder": False}
+    return _model("ReformerForMaskedLM", **axial, **sizes, attn_layers=["local", "lsh"])
+
+
+def switch() -> nn.Module:
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_heads": 2, "num_layers": 2, "num_decoder_layers": 2}
+    return _model("SwitchTransformersForConditionalGeneration", **sizes, num_experts=4)
+
+
+def wav2vec() -> nn.Module:
+    convolutions = {"conv_dim": (32, 32), "conv_stride": (5, 4), "conv_kernel": (10, 8), "num_feat_extract_layers": 2}
+    return _model("Wav2Vec2Model", **_HIDDEN, **convolutions, num_conv_pos_embedding_groups=2, layerdrop=0.5)
+
+
+def xlm() -> nn.Module:
+    return _model("XLMWithLMHeadModel", emb_dim=32, n_heads=2, n_layers=2, max_position_embeddings=64)
+
+
+_HIDDEN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+_LAYERS = {
+    "d_model": 32,
+    **{f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in (("layers", 2), ("ffn_dim", 64))},
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+}

@@ -1,0 +1,137 @@
+"""Writes `docs/fixes.md`: every site that `fullgraph verify --fix` finds in the examples and in models of transformers.
+
+    python tools/fix_table.py measure FOLDER    # resumable; stop it whenever you like
+    python tools/fix_table.py write FOLDER      # the page, of what was measured
+
+Models are left out where transformers is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from checkout import ROOT
+
+PAGE = ROOT / "docs/fixes.md"
+SCRIPTS = ("audio_tagger/tagger", "detector", "layerdrop_transformer", "moe_router", "train_step", "vision_transformer")
+MODELS = {
+    "text": ("ctrl", "longformer", "mixtral", "opt", "reformer", "xlm"),
+    "pair": ("bart", "led", "m2m", "nllb_moe", "switch"),
+    "sound": ("wav2vec",),
+}
+"""Functions of `fix_models.py`: what makes the inputs → what makes the models."""
+LIMIT_S = 900
+Report = Mapping[str, Any] | str
+"""Of one target, or why there is none."""
+HEADER = """\
+# Which fixes hold
+
+What `fullgraph verify --fix` makes of every site in the examples and in small models of transformers with random
+weights: the fix that was verified, or why none was. Written by `python tools/fix_table.py` with the backend `eager`,
+{versions}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place, and what became of it."""
+
+    place: str
+    code: str
+    verified: str
+    reasons: tuple[str, ...]
+
+
+def commands() -> Iterator[tuple[str, str, list[str]]]:
+    """Group, name and arguments of each target."""
+    for script in SCRIPTS:
+        yield "Examples", f"examples/{script}.py", [f"examples/{script}.py"]
+    if find_spec("transformers") is None:
+        return
+    makers = sorted((model, inputs) for inputs, models in MODELS.items() for model in models)
+    for model, inputs in makers:
+        given = ["--first-party", "transformers", "--input", f"tools/fix_models.py::{inputs}"]
+        yield "Models", model, [f"tools/fix_models.py::{model}()", *given]
+
+
+def measure(arguments: list[str], kept: Path) -> None:
+    """Keep what the command reports of its one target, or why it reports nothing."""
+    command = [sys.executable, "-m", "fullgraph.cli", "verify", "--fix", "--diff", "--backend", "eager"]
+    command += ["--output-format", "json", *arguments]
+    try:
+        done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=LIMIT_S)
+        text = done.stdout or json.dumps(done.stderr.strip().rpartition("\n")[2])
+    except subprocess.TimeoutExpired:
+        text = json.dumps(f"not done within {LIMIT_S} s")
+    kept.write_text(text, encoding="utf-8")
+
+
+def observed(kept: Path) -> Report:
+    if not kept.exists():
+        return "not measured"
+    found = json.loads(kept.read_text(encoding="utf-8"))
+    return found if isinstance(found, str) else found["targets"][0]
+
+
+def sites(report: Mapping[str, Any]) -> Iterator[Site]:
+    rows: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
+    for row in report["fixes"]["sites"]:
+        rows.setdefault((row["path"].rpartition("site-packages/")[2], row["line"], row["code"]), []).append(row)
+    for (path, line, code), tried in sorted(rows.items()):
+        verified = [row["title"] for row in tried if row["outcome"] == "verified"]
+        reasons = [f"{row['title']}: {row['reason']}" if row["title"] else row["reason"] for row in tried]
+        yield Site(f"{path}:{line}", code, verified[0] if verified else "", tuple(dict.fromkeys(reasons)))
+
+
+def section(group: str, targets: list[tuple[str, Report]]) -> Iterator[str]:
+    every = [(name, report if isinstance(report, str) else list(sites(report))) for name, report in targets]
+    found = [site for _, result in every if not isinstance(result, str) for site in result]
+    removed = sum(bool(site.verified) for site in found)
+    share = f"{removed} of {len(found)} sites" + (f", {removed / len(found):.0%}," if found else "")
+    told = sum(not isinstance(result, str) for _, result in every)
+    yield f"\n## {group}\n\n{share} are removed and verified, in {told} of {len(every)} targets that were measured.\n"
+    yield "| target | site | rule or break | verified fix, or why there is none |\n| --- | --- | --- | --- |"
+    for name, result in every:
+        if isinstance(result, str):
+            yield f"| {name} | | | {cell(result)} |"
+        elif not result:
+            yield f"| {name} | | | nothing breaks |"
+        else:
+            for site in result:
+                answer = f"**{cell(site.verified)}**" if site.verified else "; ".join(map(cell, site.reasons))
+                yield f"| {name} | {site.place} | {site.code} | {answer} |"
+
+
+def cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main(step: str, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = [(*target, folder / f"{target[1].replace('/', '-')}.json") for target in commands()]
+    if step == "measure":
+        for _, name, arguments, kept in targets:
+            if not kept.exists():
+                print(name, flush=True)
+                measure(arguments, kept)
+        return
+    groups: dict[str, list[tuple[str, Report]]] = {}
+    for group, name, _, kept in targets:
+        groups.setdefault(group, []).append((name, observed(kept)))
+    packages = [name for name in ("torch", "transformers") if find_spec(name) is not None]
+    versions = " and ".join(f"{name} {version(name).partition('+')[0]}" for name in packages)
+    lines = [line for group, reports in groups.items() for line in section(group, reports)]
+    PAGE.write_text("\n".join([HEADER.format(versions=versions), *lines]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in ("measure", "write"):
+        sys.exit("usage: python tools/fix_table.py measure|write FOLDER")
+    main(sys.argv[1], Path(sys.argv[2]))
