@@ -10,7 +10,7 @@ from functools import cached_property
 
 from fullgraph.lint.findings import Effect
 
-from ..events import Break, BreakKind, Observation, Status
+from ..events import Break, BreakKind, Observation, Recompile, Status
 from ..kept import Kept
 from ..statements import Sources, Statement
 from .lab import Contents, Standard, ended
@@ -165,7 +165,8 @@ class Judge:
             if count > known:
                 times = f"{count} time{'s' * (count > 1)}"
                 return f"{function[1]} is compiled again {times}, not {known}"
-        return None
+        fewest, all_in_all = len(_asked(before, varied)), len(_asked(seen, varied))
+        return f"{all_in_all} recompiles in all, not {fewest}" if all_in_all > fewest else None
 
     def _printed(self, standard: Standard, before: Observation, seen: Observation) -> str | None:
         wanted = standard.seen.printed
@@ -198,16 +199,14 @@ def _otherwise(standard: Standard, seen: Observation) -> str | None:
     return found[0] + more
 
 
-def _recompiles(seen: Observation, varied: bool) -> Counter[tuple[str, str]]:
-    """How often each function was compiled again: the one of its parts for which that happened most often.
+def _asked(seen: Observation, varied: bool) -> list[Recompile]:
+    """Not for the gradients that only these runs ask for; `varied` counts the other inputs that nobody asked for."""
+    return [item for item in seen.recompiles if item.variation != GRADIENTS and (varied or item.variation != OTHERS)]
 
-    Not for the gradients that only these runs ask for; `varied` counts the other inputs that nobody asked for.
-    """
-    parts = Counter(
-        (item.frame.partition("/")[0], item.path, item.function)
-        for item in seen.recompiles
-        if item.variation != GRADIENTS and (varied or item.variation != OTHERS)
-    )
+
+def _recompiles(seen: Observation, varied: bool) -> Counter[tuple[str, str]]:
+    """How often each function was compiled again: the one of its parts for which that happened most often."""
+    parts = Counter((item.frame.partition("/")[0], item.path, item.function) for item in _asked(seen, varied))
     most = Counter[tuple[str, str]]()
     for (_, path, name), count in parts.items():
         most[path, name] = max(most[path, name], count)
