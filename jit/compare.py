@@ -84,7 +84,7 @@ artifact = Worker().compile((folder / "region.mlir").read_text(), SIGNATURE)
 if isinstance(artifact, Failed):
     raise SystemExit(artifact.reason)
 inputs, expected = torch.load(folder / "inputs.pt"), torch.load(folder / "expected.pt")
-actual = Kernel(artifact, SIGNATURE)(inputs, [tensor.shape for tensor in expected])
+actual = Kernel(artifact, SIGNATURE).call(inputs, [tensor.shape for tensor in expected])
 print(compare(actual, expected, {precisions!r}))
 '''
 

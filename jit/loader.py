@@ -22,9 +22,19 @@ acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp 
 ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round roundeven sin sincos sinh sqrt
 tan tanh tgamma trunc
 """
+SLEEF = frozenset(
+    f"Sleef_{name}{suffix}_{bound}"
+    for name in LIBM.split()
+    for suffix in ("f8", "f16", "d4", "d8")
+    for bound in ("u10", "u35")
+)
 LIBRARIES = {
     "libm.so.6": frozenset(name + suffix for name in LIBM.split() for suffix in ("", "f")),
     "libc.so.6": frozenset({"aligned_alloc", "calloc", "free", "malloc", "memcpy", "memmove", "memset"}),
+    "libtorch_cpu.so": SLEEF,
+    "libgomp.so.1": frozenset(
+        {"GOMP_parallel", "omp_get_max_threads", "omp_get_num_threads", "omp_get_thread_num", "omp_in_parallel"}
+    ),
 }
 """The functions that native code may call."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .compare import Comparison, compare
+from .lower.signature import TensorSpec
 from .runtime import Kernel
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class NativeRegion:
         self._eager = eager
         self._agreed = agreed
         self._disagreed = disagreed
+        self._settled = False
+        """Whether it has been compared and takes no other shapes."""
+        self._has_one_shape = all(
+            None not in spec.shape for spec in region.signature.inputs if isinstance(spec, TensorSpec)
+        )
         self._compared: set[tuple[object, ...]] = set()
         self._largest = -1
 
@@ -46,9 +52,9 @@ class NativeRegion:
         kernel = self._kernel
         if kernel is None or not kernel.accepts(inputs):
             return self._eager(*inputs)
-        if self._is_new(inputs):
+        if not self._settled and self._is_new(inputs):
             return self._compare(kernel, inputs)
-        return tuple(kernel(inputs, self._output_shapes(inputs)))
+        return kernel.call(inputs, self._output_shapes(inputs))
 
     def _is_new(self, inputs: Sequence[Any]) -> bool:
         size = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
@@ -57,13 +63,14 @@ class NativeRegion:
             return False
         self._compared.add(tuple(map(_shape, inputs)))
         self._largest = max(size, self._largest)
+        self._settled = self._has_one_shape
         return True
 
     def _compare(self, kernel: Kernel, inputs: Sequence[Any]) -> Any:
         # First, because where eager raises, native code must not run.
         expected = self._eager(*inputs)
         try:
-            seen = compare(kernel(inputs, self._output_shapes(inputs)), expected, self._precisions)
+            seen = compare(kernel.call(inputs, self._output_shapes(inputs)), expected, self._precisions)
         except (RuntimeError, MemoryError) as error:  # no memory left for a second result
             seen = Comparison(0.0, f"cannot be compared with eager: {str(error).partition(chr(10))[0]}")
         if seen.mismatch is None:

@@ -1,93 +1,133 @@
 """Calls a region's native code on tensors: arguments and output sizes go in, tensors allocated by torch come out.
 
-Inputs are passed by their own memory; only those whose strides are not the ones compiled for are copied.
+Inputs are passed by their own memory; only those whose strides are not the ones compiled for are copied. What a call
+takes is written as Python for each signature, so that nothing about it is looked up at run time.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 import torch
+from torch._C._dynamo import guards
 
 from .loader import Code, LoadError
-from .lower.signature import Artifact, ScalarSpec, Signature, TensorSpec
+from .lower.signature import Artifact, ScalarSpec, Signature, Spec, TensorSpec
 
 MOST_ARGUMENTS = 1000
 """ctypes refuses to pass more than 1024."""
 SCALARS = {"int64": ctypes.c_int64, "float64": ctypes.c_double}
 PLAIN = (torch.Tensor, torch.nn.Parameter)
+INT64 = range(-(1 << 63), 1 << 63)
 
 
 class Kernel:
     """A region's native function. Safe to call from several threads at once: a call keeps its state to itself."""
 
+    accepts: Callable[[Sequence[Any]], bool]
+    """Whether the code was compiled for such inputs. Anything else in its hands would be read as what it is not."""
+    call: Callable[[Sequence[Any], Sequence[Sequence[int]]], tuple[torch.Tensor, ...]]
+    """Takes acceptable inputs and the shapes of the outputs."""
+
     def __init__(self, artifact: Artifact, signature: Signature) -> None:
-        arguments = [*signature.inputs, *signature.outputs]
-        if len(arguments) > MOST_ARGUMENTS:
-            raise LoadError(f"of {len(arguments)} inputs and outputs at most {MOST_ARGUMENTS} can be passed")
-        self._signature = signature
-        self._code = Code(artifact.code)
-        types: list[Any] = [
-            SCALARS[spec.dtype] if isinstance(spec, ScalarSpec) else ctypes.c_void_p for spec in arguments
-        ]
-        self._function = ctypes.CFUNCTYPE(None, *types)(self._code.address(artifact.entry))
-        self._dtypes = [getattr(torch, spec.dtype) for spec in arguments]
-        # Where each argument's descriptor begins, in words; the last entry is the size of all.
-        words = (3 + 2 * len(spec.shape) if isinstance(spec, TensorSpec) else 0 for spec in arguments)
-        self._offsets = list(accumulate(words, initial=0))
+        specs = [*signature.inputs, *signature.outputs]
+        types = [kind for spec in specs for kind in _types(spec)]
+        if len(types) > MOST_ARGUMENTS:
+            raise LoadError(f"of {len(types)} inputs, outputs and sizes at most {MOST_ARGUMENTS} can be passed")
+        code = Code(artifact.code)
+        names: dict[str, Any] = {
+            "code": code,  # for as long as the functions live
+            "native": ctypes.CFUNCTYPE(None, *types)(code.address(artifact.entry)),
+            "laid_out": _laid_out,
+            "threads": torch.get_num_threads,
+            "contiguous": contiguous,
+            "empty": guards._empty_strided_cpu,  # type: ignore[attr-defined]  # much quicker than torch.empty_strided
+            "strided": torch.strided,
+            "PLAIN": PLAIN,
+            "INT64": INT64,
+            **{spec.dtype: getattr(torch, spec.dtype) for spec in specs},
+        }
+        parallel = b"GOMP_parallel" in artifact.code
+        exec("\n".join([*_accepts(signature), *_call(signature, parallel)]), names)
+        self.accepts, self.call = names["accepts"], names["call"]
 
-    def accepts(self, inputs: Sequence[Any]) -> bool:
-        """Whether the code was compiled for such inputs. Anything else in its hands would be read as what it is not."""
-        specs = self._signature.inputs
-        return len(inputs) == len(specs) and all(map(_fits, specs, inputs, self._dtypes))
 
-    def __call__(self, inputs: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """`shapes` are those of the outputs; `inputs` have to be acceptable."""
-        specs = self._signature.outputs
-        outputs = [
-            torch.empty_strided(shape, spec.strides or contiguous(shape), dtype=dtype)
-            for spec, shape, dtype in zip(specs, shapes, self._dtypes[len(inputs) :], strict=True)
-        ]
-        words = (ctypes.c_int64 * self._offsets[-1])()
-        base, arguments, kept = ctypes.addressof(words), list[Any](), list[torch.Tensor]()
-        for spec, value, offset in zip(self._signature.inputs, inputs, self._offsets, strict=False):
-            if isinstance(spec, ScalarSpec):
-                arguments.append(value)
-                continue
-            tensor = _laid_out(value, spec.strides)
-            kept.append(tensor)
-            arguments.append(base + 8 * offset)
-            _describe(words, offset, tensor, spec.strides)
-        for spec, tensor, offset in zip(specs, outputs, self._offsets[len(inputs) :], strict=False):
-            arguments.append(base + 8 * offset)
-            _describe(words, offset, tensor, spec.strides)
-        self._function(*arguments)
-        return outputs
+def _types(spec: Spec) -> Iterator[Any]:
+    if isinstance(spec, ScalarSpec):
+        yield SCALARS[spec.dtype]
+    else:
+        yield ctypes.c_void_p
+        yield from (ctypes.c_int64 for size in spec.shape if size is None)
+
+
+# --- The functions of a signature, as text.
+
+
+def _accepts(signature: Signature) -> Iterator[str]:
+    yield "def accepts(inputs):"
+    yield f" if len(inputs) != {len(signature.inputs)}: return False"
+    yield f" {_unpacked(signature)}"
+    conditions = [condition for i, spec in enumerate(signature.inputs) for condition in _conditions(f"a{i}", spec)]
+    yield f" return {' and '.join(conditions) or True}"
+
+
+def _unpacked(signature: Signature) -> str:
+    return "".join(f"a{i}, " for i in range(len(signature.inputs))) + "= inputs" if signature.inputs else "pass"
+
+
+def _conditions(name: str, spec: Spec) -> Iterator[str]:
+    match spec:
+        case ScalarSpec(dtype="int64"):
+            yield f"isinstance({name}, int) and {name} in INT64"
+        case ScalarSpec():
+            yield f"isinstance({name}, float)"
+        case TensorSpec(dtype, shape):
+            yield f"type({name}) in PLAIN and {name}.dtype is {dtype} and {name}.is_cpu and {name}.layout is strided"
+            if None not in shape:
+                yield f"{name}.shape == {shape}"
+            else:
+                yield f"{name}.dim() == {len(shape)}"
+                yield from (f"{name}.size({dim}) == {size}" for dim, size in enumerate(shape) if size is not None)
+
+
+def _call(signature: Signature, parallel: bool) -> Iterator[str]:
+    yield "def call(inputs, shapes):"
+    yield f" {_unpacked(signature)}"
+    arguments: list[str] = []
+    for i, spec in enumerate(signature.inputs):
+        if isinstance(spec, TensorSpec):
+            fits = f"a{i}.is_contiguous()" if spec.strides is None else f"a{i}.stride() == {spec.strides}"
+            yield f" if a{i}.is_neg() or not {fits}: a{i} = laid_out(a{i}, {spec.strides})"
+        arguments += _arguments(f"a{i}", spec)
+    for i, spec in enumerate(signature.outputs):
+        if None in spec.shape:
+            yield f" shape = tuple(shapes[{i}])"
+            shape, strides = "shape", "contiguous(shape)"
+        else:
+            known = tuple(size for size in spec.shape if size is not None)
+            shape, strides = str(known), str(spec.strides or contiguous(known))
+        yield f" o{i} = empty({shape}, {strides}, {spec.dtype})"
+        arguments += _arguments(f"o{i}", spec)
+    if parallel:  # a thread of Python's learns how many torch allows when it first asks
+        yield " threads()"
+    yield f" native({', '.join(arguments)})"
+    yield f" return ({''.join(f'o{i}, ' for i in range(len(signature.outputs)))})"
+
+
+def _arguments(name: str, spec: Spec) -> Iterator[str]:
+    if isinstance(spec, ScalarSpec):
+        yield name
+    else:
+        yield f"{name}.data_ptr()"
+        yield from (f"{name}.size({dim})" for dim, size in enumerate(spec.shape) if size is None)
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous tensor."""
     return tuple(accumulate((max(size, 1) for size in shape[:0:-1]), int.__mul__, initial=1))[::-1] if shape else ()
-
-
-def _fits(spec: TensorSpec | ScalarSpec, value: Any, dtype: torch.dtype) -> bool:
-    match spec:
-        case ScalarSpec(dtype="int64"):
-            return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
-        case ScalarSpec():
-            return isinstance(value, float)
-        case TensorSpec(shape=shape):
-            return (
-                type(value) in PLAIN
-                and value.dtype == dtype
-                and value.device.type == "cpu"
-                and value.layout is torch.strided
-                and value.dim() == len(shape)
-                and all(want in (None, size) for want, size in zip(shape, value.shape, strict=True))
-            )
 
 
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...] | None) -> torch.Tensor:
@@ -99,10 +139,3 @@ def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...] | None) -> torch.Te
     if all(size < 2 or have == wanted for size, have, wanted in want):
         return tensor
     return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
-
-
-def _describe(words: Any, offset: int, tensor: torch.Tensor, strides: tuple[int, ...] | None) -> None:
-    """Write a memref descriptor: allocated and aligned pointer, offset, sizes, strides."""
-    address, shape = tensor.data_ptr(), tensor.shape
-    end = offset + 3 + 2 * len(shape)
-    words[offset:end] = [address, address, 0, *shape, *(strides or contiguous(shape))]

@@ -16,7 +16,10 @@ from typing import TypeAlias
 from .mend.trial import Trial
 from .sources import Watch
 
-STAGES = ("aten", "partition", "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm")
+STAGES = (
+    *("aten", "partition", "torch", "torch-backend", "linalg"),
+    *("abi", "fused", "schedule", "memref", "loops", "functions", "llvm"),
+)
 """What the MLIR backend can show of a graph, in the order in which it is lowered."""
 VARIATIONS = ("batch", "seq", "dtype", "strides", "mode", "grad", "scalars")
 """What further calls can change, see `vary`."""

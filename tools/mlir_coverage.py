@@ -142,7 +142,7 @@ class Measurement:
                 continue
             if not kernel.accepts(values):
                 return "refused", str(region.signature)
-            got = kernel(values, region.output_shapes(values))
+            got = kernel.call(values, region.output_shapes(values))
             if (difference := compare(got, wanted)) is not None:
                 return kind, difference
         return "right", ""

@@ -32,10 +32,9 @@ def _source(inputs: list[ir.Type], results: list[ir.Type], specs: tuple[Spec, ..
     if len(inputs) != len(specs):
         raise ValueError(f"the signature has {len(specs)} inputs, the function {len(inputs)}")
     arguments = [f"%in{i}: {_boundary(kind, spec)}" for i, (kind, spec) in enumerate(zip(inputs, specs, strict=True))]
-    # The caller allocates the outputs for this call: they overlap nothing.
-    arguments += [f"%out{i}: {_memref(ir.RankedTensorType(kind))} {{llvm.noalias}}" for i, kind in enumerate(results)]
+    arguments += [f"%out{i}: {_memref(ir.RankedTensorType(kind))}" for i, kind in enumerate(results)]
     yield f"func.func private @main({_list(inputs)}) -> ({_list(results)})"
-    yield f"func.func @{ENTRY}({', '.join(arguments)}) attributes {{llvm.emit_c_interface}} {{"
+    yield f"func.func @{ENTRY}({', '.join(arguments)}) {{"
     for i, (kind, spec) in enumerate(zip(inputs, specs, strict=True)):
         if isinstance(spec, TensorSpec):
             yield from _read(i, ir.RankedTensorType(kind), spec)

@@ -6,6 +6,7 @@ Never imports torch. Some inputs crash or hang the passes below, which is why no
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from torch_mlir import ir
@@ -13,17 +14,26 @@ from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.passmanager import PassManager
 
 from . import pipelines
-from .abi import ENTRY, add_entry
+from .abi import add_entry
 from .object_code import to_object
 from .passes.bfloat16_rounding import bfloat16_rounding
+from .passes.concatenation import concatenation
 from .passes.double_to_half import double_to_half
 from .passes.entry_allocas import entry_allocas
+from .passes.outlined_loops import outlined_loops
+from .passes.plain_arguments import CALLED, plain_arguments
 from .passes.private_inits import private_inits
 from .passes.shape_checks import shape_checks
 from .passes.sum_order import sum_order
+from .passes.threads import threads
+from .passes.vector_math import vector_math
+from .passes.vector_width import vector_width
+from .passes.written_out import written_out
+from .schedule import schedule
 from .signature import Artifact, Signature
 
 Step: TypeAlias = str | Callable[[ir.Module], None]
+Stages: TypeAlias = tuple[tuple[str, tuple[Step, ...]], ...]
 
 
 def compile_module(text: str, signature: Signature, dump: bool) -> Artifact:
@@ -31,25 +41,57 @@ def compile_module(text: str, signature: Signature, dump: bool) -> Artifact:
     with ir.Context() as context, ir.Location.unknown():
         torch_dialect.register_dialect(context)
         module = ir.Module.parse(text)
-        stages = [("torch", text)] if dump else []
-        for name, steps in _stages(signature):
-            for step in steps:
-                _apply(step, module)
-            if dump:
-                stages.append((name, str(module)))
-        return Artifact(to_object(module), f"_mlir_ciface_{ENTRY}", tuple(stages))
+        stages = [("torch", text)]
+        _run(_to_linalg(signature), module, stages, dump)
+        plain = str(module)
+        try:
+            _run(_to_fast_loops(signature), module, stages, dump)
+            code = to_object(module)
+        except (ir.MLIRError, ValueError):
+            module, stages = ir.Module.parse(plain), stages[: 1 + len(_to_linalg(signature))]
+            _run(_to_plain_loops(signature), module, stages, dump)
+            code = to_object(module)
+        return Artifact(code, CALLED, tuple(stages) if dump else ())
 
 
-def _stages(signature: Signature) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+def _run(steps: Stages, module: ir.Module, stages: list[tuple[str, str]], dump: bool) -> None:
+    for name, rewrites in steps:
+        for rewrite in rewrites:
+            _apply(rewrite, module)
+        if dump:
+            stages.append((name, str(module)))
+
+
+def _to_linalg(signature: Signature) -> Stages:
     return (
         ("torch-backend", (pipelines.TO_BACKEND,)),
         ("linalg", (pipelines.TO_LINALG, shape_checks)),
-        ("abi", (lambda module: add_entry(module, signature), pipelines.INLINE)),
-        ("fused", (pipelines.FUSE, private_inits, sum_order)),
-        ("memref", (pipelines.BUFFERIZE, entry_allocas)),
-        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
-        ("llvm", (pipelines.TO_LLVM, bfloat16_rounding)),
+        ("abi", (partial(add_entry, signature=signature), pipelines.INLINE)),
+        ("fused", (pipelines.FUSE, sum_order)),
     )
+
+
+def _to_fast_loops(signature: Signature) -> Stages:
+    return (
+        ("schedule", (concatenation, schedule, pipelines.TIDY, private_inits)),
+        ("memref", (pipelines.BUFFERIZE, partial(outlined_loops, signature=signature), entry_allocas)),
+        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
+        ("functions", (written_out, pipelines.INLINE, vector_math)),
+        ("llvm", (pipelines.TO_LLVM, threads, vector_width, *_last(signature))),
+    )
+
+
+def _to_plain_loops(signature: Signature) -> Stages:
+    """For what cannot be scheduled: one loop nest for each operation."""
+    return (
+        ("memref", (private_inits, pipelines.BUFFERIZE, entry_allocas)),
+        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
+        ("llvm", (pipelines.TO_LLVM, *_last(signature))),
+    )
+
+
+def _last(signature: Signature) -> tuple[Step, ...]:
+    return bfloat16_rounding, partial(plain_arguments, signature=signature)
 
 
 def _apply(step: Step, module: ir.Module) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,8 +48,6 @@ ACCUMULATE = (
     aten.mean.dim,
     aten.prod.default,
     aten.sum.dim_IntList,
-    aten.var.correction,
-    aten.var_mean.correction,
 )
 
 
@@ -63,6 +63,8 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
         aten.maximum.default: _maximum,
         aten.minimum.default: _minimum,
         aten.pow.Tensor_Scalar: _power,
+        aten.var.correction: _variance,
+        aten.var_mean.correction: _variance_and_mean,
         **{operator: partial(_in_single_precision, operator) for operator in ACCUMULATE},
     }
 
@@ -133,6 +135,29 @@ def _power(base: Tensor, exponent: float) -> object:
             return base * base * base
         case _:
             return NotImplemented
+
+
+def _variance(value: Tensor, dim: Sequence[int] | None = None, **options: Any) -> object:
+    both = _variance_and_mean(value, dim, **options)
+    return both[0] if isinstance(both, tuple) else both
+
+
+def _variance_and_mean(
+    value: Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> Any:
+    """In two passes over the values, in their own precision; torch-mlir would take all of them to float64."""
+    dims = list(dim) if dim else list(range(value.ndim))
+    count = math.prod(value.shape[axis] for axis in dims)
+    if not isinstance(count, int) or value.is_complex():
+        return NotImplemented
+    wide = value.float() if value.dtype in HALF else value
+    mean = torch.sum(wide, dims, keepdim=True) / count
+    variance = torch.sum((wide - mean).square(), dims, keepdim=keepdim) / max(count - _or_one(correction), 0)
+    return variance.to(value.dtype), (mean if keepdim else mean.squeeze(dims)).to(value.dtype)
+
+
+def _or_one(correction: float | None) -> float:
+    return 1 if correction is None else correction
 
 
 def _in_single_precision(

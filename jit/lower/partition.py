@@ -18,11 +18,13 @@ from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 
 from .layout import memory_order
+from .movement import move
 from .support import Reason, is_view, tensors
 
 Refusal: TypeAlias = Callable[[Node], Reason | None]
 Edges: TypeAlias = Mapping[Node, tuple[Node, ...]]
 
+clone = torch.ops.aten.clone.default
 expand = torch.ops.aten.expand.default
 permute = torch.ops.aten.permute.default
 
@@ -46,6 +48,7 @@ class Partition:
 
 def partition(module: GraphModule, refusal: Refusal) -> Partition:
     graph = _copy(module.graph)
+    move(graph)
     refused = {node: refusal(node) or _layout_hindrance(node) for node in graph.nodes if _is_operator(node)}
     _give_views_one_user(graph, refused)
     _leave_views_at_borders(graph, refused)
@@ -55,8 +58,11 @@ def partition(module: GraphModule, refusal: Refusal) -> Partition:
     while crossing := _views_between_levels(levels, refused):
         refused.update(dict.fromkeys(crossing, Reason.VIEW))
         levels = _levels(calls, refused)
-    units = _in_order(_units(calls, levels, refused), calls)
-    split, regions = _rebuild(module, graph, sizes, units, refused)
+    units = _units(calls, levels, refused)
+    if copies := [node for unit in units if all(map(_only_copies, unit)) for node in unit]:
+        refused.update({node: refused[node] or Reason.COPY for node in copies})
+        units = _units(calls, levels, refused)
+    split, regions = _rebuild(module, graph, sizes, _in_order(units, calls), refused)
     return Partition(split, regions, _left(refused))
 
 
@@ -239,6 +245,11 @@ def _in_order(units: Iterable[list[Node]], calls: Edges) -> Iterator[list[Node]]
             waits[user].discard(unit)
             if not waits[user]:
                 heapq.heappush(ready, (position[user[-1]], user))
+
+
+def _only_copies(node: Node) -> bool:
+    """ATen does as well, and what it needs for that is compiled already."""
+    return node.target is clone or _is_view(node)
 
 
 # --- The new graph.

@@ -20,6 +20,7 @@ FUSE = _module(
     _function(
         "refback-generalize-tensor-pad",
         "refback-generalize-tensor-concat",
+        "linalg-fold-unit-extent-dims",
         "canonicalize",
         "cse",
         "linalg-fuse-elementwise-ops",
@@ -29,17 +30,26 @@ FUSE = _module(
     )
 )
 
+TIDY = _module(_function("canonicalize", "cse"))
+
 BUFFERIZE = _module(
     "eliminate-empty-tensors",
     "one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries "
     "function-boundary-type-conversion=identity-layout-map}",
     "refback-mlprogram-bufferize",
-    _function("buffer-deallocation-pipeline"),
+    _function("promote-buffers-to-stack{max-alloc-size-in-bytes=32768}", "buffer-deallocation-pipeline"),
 )
 
 # memref.copy would need a runtime library that no wheel carries: it becomes a linalg.generic.
 LOOPS = _module(
-    _function("tm-tensor-to-loops", "refback-munge-memref-copy", "convert-linalg-to-loops", "canonicalize", "cse")
+    _function(
+        "tm-tensor-to-loops",
+        "refback-munge-memref-copy",
+        "convert-linalg-to-loops",
+        "scf-forall-to-for",
+        "canonicalize",
+        "cse",
+    )
 )
 
 # Half precision is computed in float32 and rounded after every operation, as ATen does.
@@ -49,7 +59,6 @@ HALF_PRECISION = _module(
 )
 
 TO_LLVM = _module(
-    _function("llvm-request-c-wrappers"),
     _function(
         "expand-strided-metadata",
         "lower-affine",

@@ -1,9 +1,8 @@
 """What a compiled region takes and gives: the contract between lowering, the worker and the runtime. Imports nothing.
 
-The native function is `void region(descriptor *in0, …, int64_t scalar, …, descriptor *out0, …)` in the order of
-`inputs`, then `outputs`: tensors are passed as pointers to MLIR memref descriptors (`{T *allocated, T *aligned, int64
-offset, int64 sizes[rank], int64 strides[rank]}`), scalars by value, and outputs are written to memory that the caller
-has allocated.
+The native function takes `inputs`, then `outputs`, in order: a scalar by value, a tensor as a pointer to its first
+element and after it, each an int64, its sizes that are symbolic. Outputs are written to memory that the caller has
+allocated.
 """
 
 from __future__ import annotations

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.utils._sympy.interp import sympy_interp
-from torch.utils._sympy.reference import PythonReferenceAnalysis
+from torch.utils._sympy.printers import PythonPrinter
 
 Size: TypeAlias = int | torch.SymInt
 Shapes: TypeAlias = list[tuple[int, ...]]
-Places: TypeAlias = dict[sympy.Expr, tuple[int, int | None]]
-"""Where a size can be read: an argument, and the dimension if it is a tensor."""
+Places: TypeAlias = dict[sympy.Expr, str]
+"""How a size is read from the arguments, in Python."""
 OutputShapes: TypeAlias = Callable[[Sequence[object]], Shapes]
 
 
 def output_shapes(inputs: Sequence[object], outputs: Sequence[torch.Tensor]) -> OutputShapes | None:
     """None where a size depends on something that no argument shows."""
-    shapes = [tuple(_expression(size) for size in output.shape) for output in outputs]
-    if all(size.is_Integer for shape in shapes for size in shape):
-        return partial(_constant, [tuple(int(size) for size in shape) for shape in shapes])
     places = _places(inputs)
-    if not all(size in places or size.free_symbols <= places.keys() for shape in shapes for size in shape):
+    shapes = [[_text(_expression(size), places) for size in output.shape] for output in outputs]
+    if any(size is None for shape in shapes for size in shape):
         return None
-    return partial(_computed, shapes, places)
+    text = ", ".join(f"({''.join(f'{size}, ' for size in shape)})" for shape in shapes)
+    function: OutputShapes = eval(f"lambda arguments: [{text}]", {"math": math})
+    return function
 
 
-def _constant(shapes: Shapes, _arguments: Sequence[object]) -> Shapes:
-    return shapes
-
-
-def _computed(shapes: list[tuple[sympy.Expr, ...]], places: Places, arguments: Sequence[object]) -> Shapes:
-    known = {expression: _read(arguments[argument], dim) for expression, (argument, dim) in places.items()}
-    return [
-        tuple(
-            known[size] if size in known else int(sympy_interp(PythonReferenceAnalysis, known, size)) for size in shape
-        )
-        for shape in shapes
-    ]
-
-
-def _read(argument: Any, dim: int | None) -> int:
-    return int(argument if dim is None else argument.shape[dim])
+def _text(size: sympy.Expr, places: Places) -> str | None:
+    """Python that computes the size; None where a part of it is nowhere to be read."""
+    if size in places:
+        return places[size]
+    if not size.free_symbols <= places.keys():
+        return None
+    names = {symbol: sympy.Symbol(places[symbol], integer=True) for symbol in size.free_symbols}
+    return f"int({PythonPrinter().doprint(size.xreplace(names))})"
 
 
 def _places(inputs: Sequence[object]) -> Places:
@@ -57,7 +48,8 @@ def _places(inputs: Sequence[object]) -> Places:
             case torch.SymInt():
                 sizes = [(value, None)]
         for size, dim in sizes:
-            places.setdefault(_expression(size), (argument, dim))
+            text = f"arguments[{argument}]"
+            places.setdefault(_expression(size), text if dim is None else f"{text}.shape[{dim}]")
     return places
 
 

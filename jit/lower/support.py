@@ -41,6 +41,7 @@ class Reason(StrEnum):
     UNINITIALISED = "uninitialised memory"
     VIEW = "view at the border"
     SYMBOLIC_VIEW = "view that merges symbolic sizes"
+    COPY = "only a copy"
     LAYOUT = "memory layout"
     NOT_IN_TABLE = "not in the table"
     DTYPE = "dtype not in the table"

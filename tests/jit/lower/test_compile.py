@@ -28,7 +28,7 @@ def test_leaves_an_elf_object_and_every_stage() -> None:
     assert artifact.code.startswith(b"\x7fELF")
     assert artifact.entry.encode() in artifact.code
     assert [name for name, _ in artifact.stages] == [
-        "torch", "torch-backend", "linalg", "abi", "fused", "memref", "loops", "llvm",
+        "torch", "torch-backend", "linalg", "abi", "fused", "schedule", "memref", "loops", "functions", "llvm",
     ]  # fmt: skip
     assert compile_module(SCALE, SIGNATURE, dump=False).stages == ()
 

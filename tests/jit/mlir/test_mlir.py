@@ -20,7 +20,9 @@ import torch
 from fullgraph.jit import mlir, region
 from fullgraph.jit.events import Lowered, Phase, Stage
 from fullgraph.jit.loader import LoadError
+from fullgraph.jit.lower.signature import Artifact, Signature
 from fullgraph.jit.mlir import Backend
+from fullgraph.jit.runtime import Kernel
 from fullgraph.jit.targets import STAGES
 from fullgraph.jit.worker import Limits, Worker
 
@@ -120,13 +122,19 @@ def test_forward_and_backward_are_told_apart() -> None:
 def miscompiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Every native region gives wrong results; the list grows with each call of one."""
     calls: list[int] = []
-    run = region.Kernel.__call__
 
-    def wrong(self: region.Kernel, inputs: Any, shapes: Any) -> list[torch.Tensor]:
-        calls.append(1)
-        return [output + 1 for output in run(self, inputs, shapes)]
+    class Wrong(Kernel):
+        def __init__(self, artifact: Artifact, signature: Signature) -> None:
+            super().__init__(artifact, signature)
+            run = self.call
 
-    monkeypatch.setattr(region.Kernel, "__call__", wrong)
+            def wrong(inputs: Any, shapes: Any) -> tuple[torch.Tensor, ...]:
+                calls.append(1)
+                return tuple(output + 1 for output in run(inputs, shapes))
+
+            self.call = wrong
+
+    monkeypatch.setattr(mlir, "Kernel", Wrong)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return calls
 

@@ -42,7 +42,7 @@ def same(*shape: int | None, dtype: str = "float32", strides: tuple[int, ...] | 
 def check_doubled(run: Kernel, tensor: torch.Tensor) -> None:
     assert run.accepts([tensor])
     before = tensor.clone()
-    (result,) = run([tensor], [tensor.shape])
+    (result,) = run.call([tensor], [tensor.shape])
     assert result.is_contiguous()
     torch.testing.assert_close(result, tensor * 2, rtol=0, atol=0)
     assert torch.equal(tensor, before)
@@ -50,7 +50,7 @@ def check_doubled(run: Kernel, tensor: torch.Tensor) -> None:
 
 def test_two_inputs() -> None:
     a, b = torch.randn(4), torch.randn(4)
-    (result,) = kernel(SCALED, SCALED_SIGNATURE)([a, b], [(4,)])
+    (result,) = kernel(SCALED, SCALED_SIGNATURE).call([a, b], [(4,)])
     torch.testing.assert_close(result, a.exp() * b)
 
 
@@ -77,7 +77,7 @@ func.func @main(%a: !torch.vtensor<[3],i1>) -> !torch.vtensor<[3],i1> {
   return %r : !torch.vtensor<[3],i1>
 }"""
     mask = torch.tensor([True, False, True])
-    (result,) = kernel(text, same(3, dtype="bool"))([mask], [(3,)])
+    (result,) = kernel(text, same(3, dtype="bool")).call([mask], [(3,)])
     assert torch.equal(result, ~mask)
 
 
@@ -124,7 +124,7 @@ func.func @main(%a: !torch.vtensor<[3],f32>, %n: !torch.int) -> !torch.vtensor<[
 }"""
     signature = Signature((TensorSpec("float32", (3,)), ScalarSpec("int64")), (TensorSpec("float32", (3,)),))
     run = kernel(text, signature)
-    (result,) = run([torch.ones(3), -7], [(3,)])
+    (result,) = run.call([torch.ones(3), -7], [(3,)])
     assert result.tolist() == [-7.0] * 3
     assert not run.accepts([torch.ones(3), 1 << 63])
     assert not run.accepts([torch.ones(3), 1.5])
