@@ -43,6 +43,21 @@ def joins(scope: Scope, function: cst.FunctionDef, uses: Sequence[cst.BaseExpres
     return bool(uses) and all(use is not None and _ends_in_tensor(scope, function, use) for use in uses)
 
 
+def widened(
+    scope: Scope, function: cst.FunctionDef, uses: Sequence[cst.BaseExpression | None], tensor: cst.Call
+) -> cst.Call:
+    """The tensor, as a double if any use is reckoned with before it meets another tensor: so Python would do."""
+    reckons = any(use is not None and not _meets_tensor(scope, function, use) for use in uses)
+    return cst.Call(cst.Attribute(tensor, cst.Name("double"))) if reckons else tensor
+
+
+def _meets_tensor(scope: Scope, function: cst.FunctionDef, use: cst.BaseExpression) -> bool:
+    match around(function.body, use)[-1]:
+        case cst.BinaryOperation(left=left, right=right):
+            return scope.is_tensor(right if left is use else left)
+    return False
+
+
 def _ends_in_tensor(scope: Scope, function: cst.FunctionDef, use: cst.BaseExpression) -> bool:
     part: cst.CSTNode = use
     for node in reversed(around(function.body, use)):

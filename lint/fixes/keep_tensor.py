@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 import libcst.matchers as m
 
 from ..arithmetic import REDUCTIONS, Scope
 from ..blocks import around
 from ..findings import Fix
-from ..joining import joins, reads_of
+from ..joining import joins, reads_of, widened
 from ..slice import Slice
 from ..truth import Truth
 
+DETACH = cst.Name("detach")
 WHOLE = m.Call(func=m.Attribute(attr=m.Name(m.MatchIfTrue(REDUCTIONS.__contains__))), args=[])
 
 
@@ -30,7 +33,8 @@ def fix(found: Slice, path: str) -> Fix | None:
             cst.Call(func=cst.Attribute(value=tensor, attr=cst.Name("item")), args=[])
             | cst.Call(func=cst.Name("float"), args=[cst.Arg(value=tensor)])
         ) if _is_single(scope, tensor) and _stays(found, scope, function, call):
-            kept = cst.Call(cst.Attribute(tensor, cst.Name("detach")), lpar=call.lpar, rpar=call.rpar)
+            kept = widened(scope, function, _uses(found, function, call), cst.Call(cst.Attribute(tensor, DETACH)))
+            kept = kept.with_changes(lpar=call.lpar, rpar=call.rpar)
             return Fix("keep the value as a tensor", "unsafe", (found.replace(path, call, kept),))
     return None
 
@@ -61,6 +65,16 @@ def _stays(found: Slice, scope: Scope, function: cst.FunctionDef, call: cst.Call
         case cst.AugAssign(target=cst.Name(value=name), operator=cst.AddAssign(), value=value) if value is call:
             return _is_sum(scope, function, name)
     return joins(scope, function, [call])
+
+
+def _uses(found: Slice, function: cst.FunctionDef, call: cst.Call) -> Sequence[cst.BaseExpression]:
+    """Where the value is used; none is known of a sum, which stays what it is."""
+    match found.statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if value is call:
+            return reads_of(function, name)
+        case cst.Assign(value=cst.BinaryOperation(right=right)) | cst.AugAssign(value=right) if right is call:
+            return []
+    return [call]
 
 
 def _is_sum(scope: Scope, function: cst.FunctionDef, name: str) -> bool:

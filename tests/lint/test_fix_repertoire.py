@@ -73,8 +73,8 @@ LOUD = [
         "w = x * 2\nw, x = torch._higher_order_ops.while_loop("
         "lambda w, x: (x < 1).any(), lambda w, x: (w + y, x * y), (w, x))",
     ),
-    (KEEP, "s = float(x.sum())\nx = x * (2 * s)", "s = x.sum().detach()\nx = x * (2 * s)"),
-    (KEEP, "x = y * (2 * x.sum().item())", "x = y * (2 * x.sum().detach())"),
+    (KEEP, "s = float(x.sum())\nx = x * (2 * s)", "s = x.sum().detach().double()\nx = x * (2 * s)"),
+    (KEEP, "x = y * (2 * x.sum().item())", "x = y * (2 * x.sum().detach().double())"),
     (
         KEEP,
         "n = 0\nfor row in x:\n    n += row.max().item()\nreturn n",
@@ -83,7 +83,7 @@ LOUD = [
     ("assert on", "assert x.max().item() <= 5, 'big'", "assert x.max() <= 5, 'big'"),
     ("assert on", "assert float(x.max()) <= 0.1", "assert x.max().double() <= 0.1"),
     ("assert on", "assert -0.5 < x.max().item()", "assert -0.5 < x.max()"),
-    (ELEMENTS, "a, b = y.tolist()\nx = x + a * b", "a, b = y.detach().unbind()\nx = x + a * b"),
+    (ELEMENTS, "a, b = y.tolist()\nx = x + a * b", "a, b = y.detach().double().unbind()\nx = x + a * b"),
     (ELEMENTS, "v = x.tolist()\nx = x * v[0] - v[1]", "v = x.detach().unbind()\nx = x * v[0] - v[1]"),
     (CLOSE, "return torch.allclose(x, y, atol=1)", "return torch.isclose(x, y, atol=1).all()"),
     (CLOSE, 'assert torch.allclose(x, y), "no"', 'assert torch.isclose(x, y).all(), "no"'),
