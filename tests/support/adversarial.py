@@ -27,6 +27,12 @@ class Program:
     use: str  # the source of a function `use` of the module, or nothing
 
     @property
+    def kinds(self) -> list[tuple[str, int]]:
+        """Dtype and number of dimensions of each tensor among the given inputs."""
+        found = (re.match(r"([a-z]+\d+)\[(.*?)\]", entry) for entry in self.inputs or ())
+        return [(match[1], len(match[2].split(","))) for match in found if match]
+
+    @property
     def target(self) -> str:
         return "Net" if "\nclass Net(" in self.text else "run"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import random
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from math import inf, nan
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -22,20 +22,46 @@ Seen: TypeAlias = dict[str, Any]
 
 LANGUAGE = {"torch": torch, "t": torch.tensor, "g": lambda values: torch.tensor(values, requires_grad=True)}
 LANGUAGE |= {"nan": nan, "inf": inf}
+KINDS = {torch.float32: "f32", torch.float16: "f16", torch.int64: "i64", torch.int8: "i8", torch.bool: "bool"}
+
+
+class Difference(NamedTuple):
+    call: str
+    what: str
+    text: str
+
+    @property
+    def counts(self) -> bool:
+        """Of compiled code; graphs say in their own way that an assertion does not hold."""
+        return self.what not in {"printed", "warned", "random", "error"}
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.what}: {self.text}"
 
 
 def differences(program: Program, before: Path, after: Path) -> list[str]:
-    """One line for each call that can tell the two files apart, run eagerly."""
-    return _differences(observed(program, before), observed(program, after))
+    """One line for each thing by which a call can tell the two files apart, run eagerly."""
+    return [str(item) for item in _differences(observed(program, before), observed(program, after))]
 
 
-def compiled_differences(program: Program, before: Path, after: Path) -> list[str]:
-    """The same of the compiled `after`, where compiling `before` changed nothing; a guarded `print` may be gone."""
-    ignored = {"printed", "warned", "random", "error"}  # graphs say in their own way that an assertion does not hold
-    eager, compiled = (observed(program, before, compile) for compile in (None, compiled_eagerly))
-    own = {line.split(":")[0] for line in _differences(eager, compiled, ignored)}
-    found = _differences(eager, observed(program, after, compiled_eagerly), ignored)
-    return [line for line in found if line.split(":")[0] not in own]
+def differences_as_given(program: Program, before: Path, after: Path) -> list[str]:
+    """The same for calls with tensors of the kinds that `verify` was given: of others it proves nothing.
+
+    Compiled too, where compiling the unchanged program made no difference; a guarded `print` may be gone then.
+    """
+    eager = observed(program, before)
+    found = _differences(eager, observed(program, after))
+    own = {item.call for item in _differences(eager, observed(program, before, compiled_eagerly)) if item.counts}
+    compiled = _differences(eager, observed(program, after, compiled_eagerly))
+    found += [item for item in compiled if item.counts and item.call not in own]
+    return [str(item) for item in found if _as_given(program, item.call)]
+
+
+def _as_given(program: Program, call: str) -> bool:
+    if program.inputs is None or call == "use":
+        return True
+    given = tensors(eval(f"[{call.partition(' ')[2]}]", dict(LANGUAGE)))
+    return [(KINDS.get(tensor.dtype, ""), tensor.dim()) for tensor in given] == program.kinds
 
 
 def compiled_eagerly(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +87,7 @@ def observed(program: Program, path: Path, compile: Callable[[Any], Any] | None 
         if compile is not None:
             called = compile(made)
         for number, arguments in enumerate(program.calls):
-            shown[f"{'train' if training else 'eval'} {number} ({arguments})"] = _call(called, made, arguments)
+            shown[f"{number}{'' if training else ',eval'} {arguments}"] = _call(called, made, arguments)
     if program.use and compile is None:
         scope: dict[str, Any] = dict(LANGUAGE)
         exec(program.use, scope)
@@ -180,12 +206,11 @@ def _bits(tensor: Tensor) -> tuple[Any, ...]:
     return tuple(repr(item) for item in flat.tolist())
 
 
-def _differences(one: dict[str, Seen], other: dict[str, Seen], ignored: Set[str] = frozenset()) -> list[str]:
-    found = []
-    for call, shown in one.items():
-        if call not in other:
-            continue
-        for what in sorted((shown.keys() | other[call].keys()) - ignored):
-            if shown.get(what) != other[call].get(what):
-                found.append(f"{call}: {what}: {shown.get(what)} → {other[call].get(what)}")
-    return found
+def _differences(one: dict[str, Seen], other: dict[str, Seen]) -> list[Difference]:
+    return [
+        Difference(call, what, f"{shown.get(what)} → {other[call].get(what)}")
+        for call, shown in one.items()
+        if call in other
+        for what in sorted(shown.keys() | other[call].keys())
+        if shown.get(what) != other[call].get(what)
+    ]
