@@ -67,13 +67,14 @@ MAY_FAIL = (cst.MatrixMultiply, cst.FloorDivide, cst.Modulo)
 NAMESPACES = frozenset({"torch", "F", "functional"})
 
 
-def torch_name(module: Module) -> str | None:
-    """`torch`, or what `import torch as …` calls it; None where the file has no name for it."""
+def torch_name(module: Module, function: cst.FunctionDef | None = None) -> str | None:
+    """`torch`, or what `import torch as …` calls it; None where the file has no name for it, or a function its own."""
     for name, nodes in module.bindings.items():
         aliases = [alias for node in nodes if node[0] == "import" for alias in node[2]]
         only_imports = all(node[0] == "import" for node in nodes)
         if only_imports and any(imported == "torch" and (renamed or imported) == name for imported, renamed in aliases):
-            return name
+            own = m.Param(name=m.Name(name)) | m.AssignTarget(target=m.Name(name))
+            return None if function is not None and m.findall(function, own) else name
     return None
 
 

@@ -34,10 +34,15 @@ class _Comparison:
     def __init__(self, exact: bool, unsteady: frozenset[str]) -> None:
         self._exact = exact
         self._unsteady = unsteady
+        self._known: frozenset[str] = frozenset()
+        """Names of all that the reference ever holds."""
         self.largest: float | None = None
         self.largest_gradient: float | None = None
 
     def differences(self, record: Record, reference: Record) -> Iterator[Difference]:
+        self._known = frozenset(
+            name for state in (*(call.state for call in reference.calls), reference.end) for name in state
+        )
         for one, other in zip(record.calls, reference.calls, strict=False):
             during = f" (with {other.change})" if other.change else ""
             for item in self._call(one, other):
@@ -79,7 +84,9 @@ class _Comparison:
             yield from map(Difference, self._leaf(name, one.get(name), leaf, layout, gradient))
 
     def _state(self, one: Snapshot, other: Snapshot) -> Iterator[Difference]:
-        """Names that only the later run knows are no difference: a fix may need one."""
+        """Names that only the later run knows are no difference: a fix may need one, but for those that come later."""
+        early = [name for name in one if name not in other and name in self._known and VARIABLE not in name]
+        yield from (Difference(f"{name} is there already") for name in early)
         for name, leaf in other.items():
             variable = name if VARIABLE in name else None
             if variable not in self._unsteady:

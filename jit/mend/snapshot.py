@@ -57,11 +57,14 @@ class Photographer:
     _owns: dict[str, bool] = field(default_factory=dict)
 
     def take(self, named: Iterable[tuple[str, Any]], memory: Mapping[int, str] | None = None) -> Snapshot:
-        """`memory` names what lies at an address, to see what is shared with it."""
+        """`memory` names what lies at an address, to see what is shared with it; each tensor taken is added."""
         taken: Snapshot = {}
+        known = None if memory is None else dict(memory)
         with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
             for name, value in self.walk(named):
-                taken[name] = self._leaf(value, memory or {})
+                taken[name] = self._leaf(value, known or {})
+                if known is not None and isinstance(value, torch.Tensor) and (address := _address(value)):
+                    known.setdefault(address, name)
                 if len(taken) == MOST_LEAVES:
                     break
         return taken

@@ -28,7 +28,7 @@ TRACED = m.Call(func=m.Attribute(value=m.Name("torch")))
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function = torch_name(found.module), found.function
+    torch, function = torch_name(found.module, found.function), found.function
     match found.statement:
         case cst.Expr(
             value=cst.Call(func=cst.Attribute(attr=cst.Name("_check_tensor_all")), args=[cst.Arg(value=tensor)]) as call

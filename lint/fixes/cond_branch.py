@@ -27,7 +27,7 @@ TITLE = "branch in the graph with `torch.cond`"
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function, branch = torch_name(found.module), found.function, found.statement
+    torch, function, branch = torch_name(found.module, found.function), found.function, found.statement
     if torch is None or function is None or not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
         return None
     block = block_of(found.tree, branch)

@@ -32,7 +32,7 @@ def fix(found: Slice, path: str) -> Fix | None:
 
 def _change(found: Slice, statement: cst.Assert, changed: cst.Assert) -> tuple[cst.CSTNode, cst.CSTNode] | None:
     """What takes the place of what: a message that says the same for the graph, one that does not beside the old."""
-    torch, line = torch_name(found.module), found.line
+    torch, line = torch_name(found.module, found.function), found.line
     if changed.deep_equals(statement):
         return None
     if statement.msg is None or changed.msg is statement.msg:

@@ -20,7 +20,7 @@ from ..slice import Slice, span_of, statement_at
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function, name = torch_name(found.module), found.function, _counter(found.statement)
+    torch, function, name = torch_name(found.module, found.function), found.function, _counter(found.statement)
     if torch is None or function is None or name is None:
         return None
     start = _start(found, name)

@@ -22,7 +22,7 @@ PYTHON_DRAW = m.Name("random") | m.Name("np") | m.Name("numpy")
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function, branch = torch_name(found.module), found.function, found.statement
+    torch, function, branch = torch_name(found.module, found.function), found.function, found.statement
     if torch is None or function is None or not isinstance(branch, cst.If) or branch.orelse is not None:
         return None
     if not isinstance(only(branch.body), cst.Continue) or has_comments(branch) or m.findall(branch.test, PYTHON_DRAW):

@@ -13,7 +13,7 @@ from ..slice import Slice
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch = torch_name(found.module)
+    torch = torch_name(found.module, found.function)
     match found.underlined:
         case cst.Call(func=cst.Name(value=name)) if torch is not None:
             sites = [edit for node in found.module.syntax_tree.body if (edit := _edit(node, name, torch, path))]

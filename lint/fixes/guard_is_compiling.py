@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import libcst as cst
 
+from ..arithmetic import torch_name
 from ..findings import Fix
 from ..slice import Slice
 
-GUARD = "not torch.compiler.is_compiling()"
-
 
 def fix(found: Slice, path: str) -> Fix | None:
-    line = found.line
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or "torch" not in found.module.bindings:
+    line, torch = found.line, torch_name(found.module, found.function)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or torch is None:
         return None
     if not isinstance(found.statement, cst.Expr) or not isinstance(found.statement.value, cst.Call):
         return None
+    guard = f"not {torch}.compiler.is_compiling()"
     guarded = cst.If(
-        test=cst.parse_expression(GUARD),
+        test=cst.parse_expression(guard),
         body=cst.IndentedBlock([line.with_changes(leading_lines=())]),
         leading_lines=line.leading_lines,
     )
-    return Fix(f"guard with `if {GUARD}`", "unsafe", (found.replace(path, line, guarded),))
+    return Fix(f"guard with `if {guard}`", "unsafe", (found.replace(path, line, guarded),))

@@ -10,7 +10,7 @@ from ..slice import Slice
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch = torch_name(found.module)
+    torch = torch_name(found.module, found.function)
     match found.statement:
         case cst.Expr(
             value=cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name("random_")), args=args) as call

@@ -12,7 +12,7 @@ from ..slice import Slice, span_of, statement_at
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch = torch_name(found.module)
+    torch = torch_name(found.module, found.function)
     match found.underlined:
         case cst.Call(func=cst.Name(value=name)) if torch is not None:
             definition = _definition(found, name)

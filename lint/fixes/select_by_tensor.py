@@ -19,7 +19,7 @@ TITLE = "select with `torch.where`, which computes both sides"
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function = torch_name(found.module), found.function
+    torch, function = torch_name(found.module, found.function), found.function
     if torch is None or function is None:
         return None
     change = _change(found, Scope(found, function), torch)

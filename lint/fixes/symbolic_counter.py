@@ -17,7 +17,7 @@ PATCHED = m.Name("patch_dynamo_config") | m.Attribute(attr=m.Name("patch_dynamo_
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function = torch_name(found.module), found.function
+    torch, function = torch_name(found.module, found.function), found.function
     if torch is None or function is None or m.findall(function, PATCHED):
         return None
     first = function.params.params[:1]

@@ -17,7 +17,7 @@ from ..slice import Slice, span_of, statement_at
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch = torch_name(found.module)
+    torch = torch_name(found.module, found.function)
     match found.statement:
         case cst.Assign(
             targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name(value=name)))],

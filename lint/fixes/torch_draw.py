@@ -26,7 +26,7 @@ DRAWS = {
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    call, torch = found.underlined, torch_name(found.module)
+    call, torch = found.underlined, torch_name(found.module, found.function)
     match call:
         case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value=name)), args=args) if m.matches(
             module, NUMPY

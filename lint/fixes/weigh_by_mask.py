@@ -11,7 +11,7 @@ from ..slice import Slice
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    selection, torch, function = found.underlined, torch_name(found.module), found.function
+    selection, torch, function = found.underlined, torch_name(found.module, found.function), found.function
     if selection is None or torch is None or function is None:
         return None
     scope = Scope(found, function)

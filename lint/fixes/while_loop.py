@@ -20,7 +20,7 @@ BARRED = m.Yield() | m.Await() | m.Global() | m.Nonlocal()
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    torch, function, loop = torch_name(found.module), found.function, found.statement
+    torch, function, loop = torch_name(found.module, found.function), found.function, found.statement
     if torch is None or function is None or m.findall(function, BARRED):
         return None
     if not isinstance(loop, cst.While) or loop.orelse is not None or has_comments(loop):

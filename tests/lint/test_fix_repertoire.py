@@ -156,6 +156,8 @@ SILENT = [
     (KEEP, "n = 0\nfor row in x:\n    n += row.max().item()\nx = x[:n]"),
     (KEEP, "s = x.sum().item()\nx = x * [s][0]"),
     (KEEP, "s = int(x.sum())\nx = x * s"),
+    ("guard with", "torch = None\nprint(x)"),
+    (CHECK, "torch = y\nif (x < 0).any():\n    raise ValueError(torch)"),
     (KEEP, "s = x.sum().item()\ndef f():\n    nonlocal s\nx = x * s"),
     ("assert on", "assert not x.max().item() > 5"),
     ("assert on", "assert x.max().item() <= 5, f'{x}'"),
