@@ -62,8 +62,8 @@ class Store(Struct, frozen=True):
     name: str
     value: Value
     previous: Value
-    update: bool = False
-    """What it was is reckoned with: `+=`, or `a.b = a.b + 1`."""
+    counts: bool = False
+    """What it was before the function ran is reckoned with: `+=`, or `a.b = a.b + 1`."""
 
 
 class Index(Struct, frozen=True):

@@ -21,9 +21,8 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         return
     if not objects.is_module(frame.analysis, fact.receiver.symbol) or frame.storing:
         return
-    counts = fact.update and isinstance(fact.value, Host) and fact.value.origin == f"attribute {fact.name}"
     kind = kind_of(fact.previous) if isinstance(fact.previous, (Const, Host)) else None
-    if not counts or kind_of(fact.value) != kind:
+    if not fact.counts or kind_of(fact.value) != kind:
         return
     if kind == "int" or (kind == "float" and frame.settings.lowered):
         confidence = Confidence.CERTAIN if not frame.conditions else Confidence.LIKELY

@@ -88,6 +88,8 @@ class Frame:
     twins: frozenset[tuple[str, str]] = frozenset()
     """(rule, source) said already in a branch that excludes this one."""
     globals: set[str] = field(default_factory=set)
+    overwritten: set[str] = field(default_factory=set, init=False)
+    """Paths of attributes that were given values here which do not rest on what they were."""
     is_comprehension: bool = False
     storing: bool = False
     """Inside a constructor: attribute stores define the object."""

@@ -44,9 +44,12 @@ def store_attribute(frame: Frame, target: Node, value: Value, update: bool = Fal
         frame.late(target[1], symbol)
     elif isinstance(receiver, Class) and not isinstance(value, Compiled):
         _patch(frame, target, receiver, name)
-    frame.observe(Store(target[1], symbol, receiver, name, value, previous, update))
+    counts = update and path not in frame.overwritten
+    frame.observe(Store(target[1], symbol, receiver, name, value, previous, counts))
     if path:
         frame.env[path] = value
+        if not update and not frame.conditions:
+            frame.overwritten.add(path)
 
 
 def _patch(frame: Frame, target: Node, receiver: Class, name: str) -> None:
