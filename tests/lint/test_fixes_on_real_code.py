@@ -41,7 +41,7 @@ def test_fixed_files_parse_and_keep_their_comments(tmp_path: Path) -> None:
                 break
         else:
             raise AssertionError(f"{file}: never ends")
-    assert len(applied) > 3, applied
+    assert len(applied) > 2, applied  # where torch is the only package there
 
 
 def _sample() -> list[Path]:
