@@ -91,6 +91,11 @@ class Fix(Struct, frozen=True):
     safety: str
     edits: tuple[Edit, ...]
 
+    @property
+    def is_applicable(self) -> bool:
+        """Whether an edit is what it is for."""
+        return self.safety != "display"
+
 
 class When(Struct, frozen=True):
     """The conditions under which a finding holds; None or empty means 'always'."""

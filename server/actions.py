@@ -113,7 +113,8 @@ def _touches(state: State, finding: Finding, cell: int | None, wanted: Range) ->
 
 def _fixes(state: State, checked: Checked, finding: Finding) -> Iterator[CodeAction]:
     """Safe ones first; only those are for a key that fixes without asking."""
-    for number, fix in enumerate(sorted(finding.fixes, key=lambda fix: fix.safety != "safe")):
+    offered = (fix for fix in finding.fixes if fix.is_applicable)
+    for number, fix in enumerate(sorted(offered, key=lambda fix: fix.safety != "safe")):
         safe = fix.safety == "safe"
         title = fix.title[:1].upper() + fix.title[1:]
         yield CodeAction(

@@ -15,8 +15,6 @@ from .lab import Contents
 
 PRINTING = frozenset({"print", "logging", "warnings"})
 """Rules whose fixes may keep compiled code from printing."""
-TRIED = frozenset({"safe", "unsafe"})
-"""Which fixes: all but those that are only to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def sites(report: TargetReport) -> Iterator[Site]:
         if item.verdict is Verdict.CONFIRMED and finding.severity is not Severity.NOTE:
             path, _, line = finding.root.rpartition(":")
             root = (path, int(line)) if path and line.isdecimal() else (finding.span.path, finding.span.line)
-            tried = sorted((fix for fix in finding.fixes if fix.safety in TRIED and fix.edits), key=_reach)
+            tried = sorted((fix for fix in finding.fixes if fix.is_applicable and fix.edits), key=_reach)
             yield Site(
                 finding.span.path,
                 finding.span.line,

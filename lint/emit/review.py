@@ -29,7 +29,7 @@ def render(report: CheckReport, notes: bool) -> str:
 def _comments(finding: Finding) -> Iterator[dict[str, Any]]:
     """The first fix that changes lines in one place: a suggestion replaces the lines that it is attached to."""
     for fix in finding.fixes if finding.span.cell is None else ():
-        replaced = _replaced(fix)
+        replaced = _replaced(fix) if fix.is_applicable else None
         if replaced is not None:
             first, last, rows = replaced
             title = f"**{finding.code}** {finding.message}\n\n{fix.title} ({fix.safety})"

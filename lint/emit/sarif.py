@@ -85,7 +85,7 @@ def _result(finding: Finding, index: int, name: str) -> dict[str, Any]:
             }
         ],
         "partialFingerprints": {"fullgraph/v1": name},
-        "fixes": [_fix(fix) for fix in finding.fixes],
+        "fixes": [_fix(fix) for fix in finding.fixes if fix.is_applicable],
         "properties": {
             "confidence": finding.confidence.value,
             "effect": finding.effect.value,

@@ -27,7 +27,7 @@ def suggest(
 
     found = statement_at(module, span, capturing)
     proposed = [] if found is None else list(_proposed(names, found, path))
-    helping = [fix for fix in proposed if fix.safety != "display"]
+    helping = [fix for fix in proposed if fix.is_applicable]
     return tuple(helping or proposed)
 
 

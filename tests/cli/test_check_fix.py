@@ -62,6 +62,8 @@ def test_what_is_only_to_be_read_is_never_applied(folder: Path) -> None:
     code = "import torch\n\n\n@torch.compile\ndef run(x: torch.Tensor):\n    return x.nonzero()\n" + other
     (folder / "m.py").write_text(code, encoding="utf-8")
     assert "(display)" in check("m.py").stdout
+    (result,) = json.loads(check("--output-format", "sarif", "m.py").stdout)["runs"][0]["results"]
+    assert result["fixes"] == []
     done = check("--fix", "--unsafe-fixes", "m.py")
     assert (folder / "m.py").read_text(encoding="utf-8") == code
     assert "fixed 0, 1 left" in done.stderr

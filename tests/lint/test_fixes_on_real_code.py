@@ -21,7 +21,7 @@ from fullgraph.lint.fixes import suggest
 from fullgraph.lint.ir import Span
 from fullgraph.lint.project import Project
 
-FILES = int(os.environ.get("REAL_FILES", "12"))
+FILES = int(os.environ.get("REAL_FILES", "24"))
 MOST = 4
 """Places for each fix in a file, and passes over it."""
 LARGEST = 200_000
@@ -41,7 +41,7 @@ def test_fixed_files_parse_and_keep_their_comments(tmp_path: Path) -> None:
                 break
         else:
             raise AssertionError(f"{file}: never ends")
-    assert len(applied) > 2, applied  # where torch is the only package there
+    assert len(applied) > 3, applied
 
 
 def _sample() -> list[Path]:

@@ -91,6 +91,14 @@ def test_fixes_ignoring_and_explaining(editor: Editor, project: Path) -> None:
     assert editor.hover(uri, 1, 0) == ""
 
 
+def test_what_is_only_to_be_read_is_not_offered_as_an_edit(editor: Editor, project: Path) -> None:
+    text = "import torch\n\n@torch.compile\ndef f(x: torch.Tensor):\n    return x.nonzero()\n"
+    text += "\n@torch.compile\ndef g(x):\n    pass\n"
+    uri = editor.open(project / "m.py", text)
+    assert [each.code for each in editor.diagnostics(uri)] == ["FG203"]
+    assert {each.title for each in editor.actions(uri, 5, "quickfix")} == {"Ignore FG203 here", "Explain FG203"}
+
+
 def test_all_safe_fixes_are_worked_out_when_they_are_chosen(editor: Editor, project: Path) -> None:
     line = "    return x  # fullgraph: ignore[FG301]\r\n"
     text = "".join(f"import torch\r\n@torch.compile\r\ndef f{n}(x):\r\n{line}" for n in range(3))
