@@ -17,14 +17,27 @@ def compile_sites(module: Module, torch: str) -> list[ast.expr]:
     return [*calls, *(node for node in bare if id(node) not in called)]
 
 
-def with_argument(site: ast.expr, path: str, keyword: str, value: str) -> Edit | None:
+def with_argument(module: Module, site: ast.expr, path: str, keyword: str, value: str) -> Edit | None:
     """The keyword, added; None where it is given already, or may be."""
-    if site.end_lineno is None or site.end_col_offset is None:
-        return None
-    called = isinstance(site, ast.Call)
-    if isinstance(site, ast.Call) and any(given.arg in (keyword, None) for given in site.keywords):
-        return None
-    given = isinstance(site, ast.Call) and bool(site.args or site.keywords)
-    place = (site.end_lineno, site.end_col_offset - called)
-    text = f"{keyword}={value}" if called else f"({keyword}={value})"
-    return Edit(path, place, place, f", {text}" if given else text)
+    line, end = _end(module, site)
+    match site:
+        case ast.Call(args=args, keywords=keywords):
+            if any(given.arg in (keyword, None) for given in keywords):
+                return None
+            given = max((_end(module, argument) for argument in (*args, *keywords)), default=None)
+            comma = ", " if given is not None and not _has_comma(module, given, (line, end - 1)) else ""
+            return Edit(path, (line, end - 1), (line, end - 1), f"{comma}{keyword}={value}")
+    return Edit(path, (line, end), (line, end), f"({keyword}={value})")
+
+
+def _end(module: Module, node: ast.expr | ast.keyword) -> tuple[int, int]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return node.end_lineno, module.code_column(node.end_lineno, node.end_col_offset)
+
+
+def _has_comma(module: Module, start: tuple[int, int], end: tuple[int, int]) -> bool:
+    """Whether there is one between the last argument and the parenthesis, where else only comments may be."""
+    rows = module.lines[start[0] - 1 : end[0]]
+    rows[-1] = rows[-1][: end[1]]
+    rows[0] = rows[0][start[1] :]
+    return any("," in row.partition("#")[0] for row in rows)

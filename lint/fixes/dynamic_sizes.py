@@ -10,18 +10,21 @@ from ..arithmetic import torch_name
 from ..compile_site import with_argument
 from ..findings import Edit, Fix
 from ..slice import Slice
+from ..symbols import Module
 
 
 def fix(found: Slice, path: str) -> Fix | None:
     torch = torch_name(found.module, found.function)
     match found.underlined:
         case cst.Call(func=cst.Name(value=name)) if torch is not None:
-            sites = [edit for node in found.module.syntax_tree.body if (edit := _edit(node, name, torch, path))]
+            sites = [
+                edit for node in found.module.syntax_tree.body if (edit := _edit(found.module, node, name, torch, path))
+            ]
             return Fix("compile with `dynamic=True`", "unsafe", (sites[0],)) if len(sites) == 1 else None
     return None
 
 
-def _edit(node: ast.stmt, name: str, torch: str, path: str) -> Edit | None:
+def _edit(module: Module, node: ast.stmt, name: str, torch: str, path: str) -> Edit | None:
     """Where the statement gives the name to a compiled function: the argument, added."""
     match node:
         case ast.FunctionDef(name=defined, decorator_list=[decorator]) if defined == name:
@@ -31,4 +34,4 @@ def _edit(node: ast.stmt, name: str, torch: str, path: str) -> Edit | None:
         case _:
             return None
     function = site.func if isinstance(site, ast.Call) else site
-    return with_argument(site, path, "dynamic", "True") if ast.unparse(function) == f"{torch}.compile" else None
+    return with_argument(module, site, path, "dynamic", "True") if ast.unparse(function) == f"{torch}.compile" else None

@@ -194,6 +194,9 @@ LOUD = [
     (WHOLE, NONZERO, ("@torch.compile", "@torch.compile(fullgraph=True)")),
     (WHOLE, CALLED, ("backend='eager'", "backend='eager', fullgraph=True")),
     (WHOLE, NONZERO.replace("compile", "compile()"), ("compile()", "compile(fullgraph=True)")),
+    (WHOLE, CALLED.replace("'eager')", "'eager',)"), ("'eager',)", "'eager',fullgraph=True)")),
+    (WHOLE, CALLED.replace("'eager')", "('eager')\n  # a, b\n)"), ("# a, b\n)", "# a, b\n, fullgraph=True)")),
+    (WHOLE, CALLED.replace("run = ", "ß = '漢'; run = "), ("backend='eager'", "backend='eager', fullgraph=True")),
     (
         SYMBOLIC,
         COUNTER.replace("x * self.n", "x[: self.n]"),
