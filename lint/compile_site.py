@@ -19,20 +19,15 @@ def compile_sites(module: Module, torch: str) -> list[ast.expr]:
 
 def with_argument(module: Module, site: ast.expr, path: str, keyword: str, value: str) -> Edit | None:
     """The keyword, added; None where it is given already, or may be."""
-    line, end = _end(module, site)
+    line, end = module.end_of(site)
     match site:
         case ast.Call(args=args, keywords=keywords):
             if any(given.arg in (keyword, None) for given in keywords):
                 return None
-            given = max((_end(module, argument) for argument in (*args, *keywords)), default=None)
+            given = max((module.end_of(argument) for argument in (*args, *keywords)), default=None)
             comma = ", " if given is not None and not _has_comma(module, given, (line, end - 1)) else ""
             return Edit(path, (line, end - 1), (line, end - 1), f"{comma}{keyword}={value}")
     return Edit(path, (line, end), (line, end), f"({keyword}={value})")
-
-
-def _end(module: Module, node: ast.expr | ast.keyword) -> tuple[int, int]:
-    assert node.end_lineno is not None and node.end_col_offset is not None
-    return node.end_lineno, module.code_column(node.end_lineno, node.end_col_offset)
 
 
 def _has_comma(module: Module, start: tuple[int, int], end: tuple[int, int]) -> bool:

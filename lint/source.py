@@ -79,6 +79,11 @@ class SourceFile:
         text = self.lines[line - 1]
         return utf8_column if text.isascii() else len(text.encode()[:utf8_column].decode(errors="ignore"))
 
+    def end_of(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+        """Line and column, in code points, at which a node of the file's own tree ends."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return node.end_lineno, self.code_column(node.end_lineno, node.end_col_offset)
+
     def source_of(self, span: Span) -> str:
         """The text of `span`, inner line breaks and indentation squeezed."""
         line, column, end_line, end_column = span

@@ -14,6 +14,7 @@ from ..arithmetic import Scope
 from ..blocks import block_of
 from ..findings import Edit, Fix
 from ..slice import Slice
+from ..symbols import Module
 
 
 def fix(found: Slice, path: str) -> Fix | None:
@@ -45,15 +46,15 @@ def _only_call(found: Slice, function: cst.FunctionDef, name: str, path: str) ->
                 ast.Expr(value=ast.Call(func=ast.Name() as callee, args=args))
                 | ast.Assign(value=ast.Call(func=ast.Name() as callee, args=args))
             ) if named == [callee] and name in parameters:
-                return _asked(args, parameters.index(name), path)
+                return _asked(found.module, args, parameters.index(name), path)
     return None
 
 
-def _asked(args: list[ast.expr], at: int, path: str) -> Edit | None:
+def _asked(module: Module, args: list[ast.expr], at: int, path: str) -> Edit | None:
     if at >= len(args) or any(isinstance(arg, ast.Starred) for arg in args):
         return None
     arg = args[at]
-    if not isinstance(arg, (ast.Call, ast.Name)) or arg.end_lineno is None or arg.end_col_offset is None:
+    if not isinstance(arg, (ast.Call, ast.Name)):
         return None
-    place = (arg.end_lineno, arg.end_col_offset)
+    place = module.end_of(arg)
     return Edit(path, place, place, ".requires_grad_()")

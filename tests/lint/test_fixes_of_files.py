@@ -185,6 +185,12 @@ LOUD = [
     (CALL, GRADIENT, ("    x.requires_grad_()\n", ""), ("ones(3)", "ones(3).requires_grad_()")),
     (
         CALL,
+        GRADIENT.replace("run(t", "ß = run(t"),
+        ("    x.requires_grad_()\n", ""),
+        ("ones(3)", "ones(3).requires_grad_()"),
+    ),
+    (
+        CALL,
         GRADIENT.replace("run(t", "y = run(t"),
         ("    x.requires_grad_()\n", ""),
         ("ones(3)", "ones(3).requires_grad_()"),
