@@ -11,10 +11,18 @@ from .symbols import Module
 def compile_sites(module: Module, torch: str) -> list[ast.expr]:
     """Every use of `torch.compile` in the file: the call, or the name alone that decorates."""
     nodes = list(ast.walk(module.syntax_tree))
-    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{torch}.compile"]
-    called = {id(call.func) for call in calls}
-    bare = [node for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node) == f"{torch}.compile"]
-    return [*calls, *(node for node in bare if id(node) not in called)]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and is_compile(node.func, torch)]
+    called = {call.func for call in calls}
+    expressions = (node for node in nodes if isinstance(node, ast.expr))
+    return [*calls, *(node for node in expressions if is_compile(node, torch) and node not in called)]
+
+
+def is_compile(node: ast.expr, torch: str) -> bool:
+    """Whether the expression is `torch.compile`, by the file's name for torch."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="compile"):
+            return name == torch
+    return False
 
 
 def with_argument(module: Module, site: ast.expr, path: str, keyword: str, value: str) -> Edit | None:

@@ -7,7 +7,7 @@ import ast
 import libcst as cst
 
 from ..arithmetic import torch_name
-from ..compile_site import with_argument
+from ..compile_site import is_compile, with_argument
 from ..findings import Edit, Fix
 from ..slice import Slice
 from ..symbols import Module
@@ -34,4 +34,4 @@ def _edit(module: Module, node: ast.stmt, name: str, torch: str, path: str) -> E
         case _:
             return None
     function = site.func if isinstance(site, ast.Call) else site
-    return with_argument(module, site, path, "dynamic", "True") if ast.unparse(function) == f"{torch}.compile" else None
+    return with_argument(module, site, path, "dynamic", "True") if is_compile(function, torch) else None
