@@ -32,8 +32,8 @@ def with_argument(module: Module, site: ast.expr, path: str, keyword: str, value
         case ast.Call(args=args, keywords=keywords):
             if any(given.arg in (keyword, None) for given in keywords):
                 return None
-            given = max((module.end_of(argument) for argument in (*args, *keywords)), default=None)
-            comma = ", " if given is not None and not _has_comma(module, given, (line, end - 1)) else ""
+            ends = [*map(module.end_of, args), *map(module.end_of, keywords)]
+            comma = ", " if ends and not _has_comma(module, max(ends), (line, end - 1)) else ""
             return Edit(path, (line, end - 1), (line, end - 1), f"{comma}{keyword}={value}")
     return Edit(path, (line, end), (line, end), f"({keyword}={value})")
 
