@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from . import guards
 from .emission import Emission
-from .facts import CallsSeen, Recompiled
-from .findings import Confidence
+from .facts import CallsSeen, Entered, Recompiled
+from .findings import Confidence, Effect
+from .guards import Place
 from .interpret import calls
 from .interpret.analysis import Analysis, EntryRecord
 from .interpret.frame import Frame, Settings
+from .symbols import FunctionSymbol
 from .values import UNKNOWN, Arguments, Const, Function, Host, Maybe, Value, join_all, known
 
 
@@ -27,14 +29,29 @@ def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list
     seen = _seen(analysis, record, function, receiver)
     root = Frame(analysis, record.module, None, settings, traced=True)
     unseen = list(calls.interpret_entry(root, function, generic))
+    _declare_entered(root, function.symbol, unseen)
     if not seen:
-        return unseen
+        return [*root.emissions, *unseen]
     distinct = _distinct(seen)
     root.declare(CallsSeen(record.span, record.compiled, distinct))
     visible = list(calls.interpret_entry(root, function, _joined(generic, seen)))
     once = len(record.calls) == 1 and not record.calls[0].repeated
     visible = [_once(emission) if once else emission for emission in visible]
     return [*root.emissions, *visible, *(_doubted(emission) for emission in unseen)]
+
+
+def _declare_entered(root: Frame, symbol: FunctionSymbol, emissions: list[Emission]) -> None:
+    """Tell where tracing begins: at the first line of the function, which is a decorator's if there is one."""
+    breaks = {
+        emission.hit.span
+        for emission in emissions
+        if (emission.path, emission.function) == (symbol.module.path, symbol.qualname)
+        and emission.effect is Effect.GRAPH_BREAK
+        and emission.hit.confidence is not Confidence.POSSIBLE
+        and not emission.hit.note
+    }
+    span = symbol.decorators[0][1] if symbol.decorators else symbol.span
+    root.declare(Entered(span, symbol, len(breaks)), Place(symbol.module.path, symbol.qualname, span))
 
 
 def recompiling(analysis: Analysis, settings_of: Callable[[EntryRecord], Settings]) -> Iterator[Emission]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from .guards import Kind
 from .ir import Span
 from .symbols import FunctionSymbol, Module
-from .values import Arguments, Compiled, Opaque, Value
+from .values import Arguments, Compiled, Instance, Opaque, Value
 
 
 class Branch(Struct, frozen=True):
@@ -136,6 +136,16 @@ class UserCall(Struct, frozen=True):
     """False where the arguments do not fit the parameters."""
 
 
+class HandedOver(Struct, frozen=True):
+    """Code that is not traced calls a method of `receiver`; it, or the constructor, is passed something compiled."""
+
+    span: Span
+    function: FunctionSymbol
+    receiver: Instance
+    passed: tuple[tuple[str, Value], ...]
+    """Parameter → what it is given."""
+
+
 class Definition(Struct, frozen=True):
     """A class or function statement inside traced code. `kind`: class, def."""
 
@@ -168,10 +178,18 @@ class Setting(Struct, frozen=True):
 
 
 class CompileCall(Struct, frozen=True):
-    """`torch.compile(target, …)`, anywhere in the project."""
+    """`torch.compile(target, …)`, or a decorator that does the same, anywhere in the project."""
 
     span: Span
     compiled: Compiled
+
+
+class Entered(Struct, frozen=True):
+    """Dynamo begins to trace this function; `breaks` lines of it end a graph."""
+
+    span: Span
+    function: FunctionSymbol
+    breaks: int
 
 
 class CallsSeen(Struct, frozen=True):
@@ -231,11 +249,13 @@ Fact: TypeAlias = (
     | DisabledCall
     | OpaqueCall
     | UserCall
+    | HandedOver
     | Definition
     | Return
     | Compared
     | Setting
     | CompileCall
+    | Entered
     | CallsSeen
     | Late
     | Loaded

@@ -32,6 +32,8 @@ class Kind(str, Enum):
     """What kind of thing an argument is: its type, dtype, whether it is None."""
     MODE = "mode"
     """Gradients on or off."""
+    MODULE = "module"
+    """What the modules inside the compiled one are made of."""
     SIZES = "sizes"
     """Sizes and numbers that become symbolic once they have changed."""
 

@@ -130,6 +130,7 @@ def settings_of(analysis: Analysis, record: EntryRecord, fullgraph: bool | None,
         dynamic=dynamic.value if isinstance(dynamic, Const) and isinstance(dynamic.value, bool) else None,
         flags=flags,
         reorderable=reorderable,
+        mode=str(mode.value) if isinstance(mode := options.get("mode"), Const) else "",
         lowered=_lowers(Const(backend) if backend else options.get("backend", Const("inductor"))),
     )
 

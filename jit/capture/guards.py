@@ -15,6 +15,9 @@ from .paths import Paths
 MADE_AT = re.compile(r"# (\S+\.py):(\d+) in (\w+)")
 AFTER_EXPRESSION = re.compile(r"\s+#|\s+\(HINT:|\n")
 SAID = re.compile(r"expected (.+?),? (?:actual|got) (.+)")
+ADDRESS = re.compile(r"(?<=_id\()(.+, )\d+(?=\))")
+NUMBERED = re.compile(r"(?<=__builtins_dict___)\d+")
+"""Of names that Dynamo makes up; like an address, another one in every process."""
 VERSION = re.compile(r"^\d+/\d+: ")
 
 
@@ -65,7 +68,12 @@ def _children(manager: Any) -> Iterator[Any]:
 
 def expression(text: str) -> str:
     """What follows it is the line that made the guard, and the user's stack at that line."""
-    return AFTER_EXPRESSION.split(text.strip(), maxsplit=1)[0]
+    return anonymous(AFTER_EXPRESSION.split(text.strip(), maxsplit=1)[0])
+
+
+def anonymous(guard: str) -> str:
+    """The guard without what differs from run to run."""
+    return NUMBERED.sub("…", ADDRESS.sub(r"\1…", guard))
 
 
 def mismatch(reason: str, arguments: Mapping[str, Any]) -> Mismatch:

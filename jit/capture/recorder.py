@@ -41,7 +41,7 @@ from ..places import extents
 from .breaks import account, is_limit, is_soft, told
 from .calls import DYNAMO, Call, calls_in, user_name
 from .conversion import Conversion
-from .guards import GuardReader, expression, mismatch
+from .guards import GuardReader, anonymous, expression, mismatch
 from .paths import Paths
 from .versions import Wrapper, break_wrappers, source_name
 
@@ -220,7 +220,7 @@ class Recorder:
                 graphs=len(conversion.graphs),
                 ops=sum(graph.ops for graph in conversion.graphs),
                 compile_s=round(time.perf_counter() - conversion.started, 4),
-                guards=tuple(guarded.guard_manager.code_parts),
+                guards=tuple(map(anonymous, guarded.guard_manager.code_parts)),
                 guard_tree=self._guards.tree(guarded.guard_manager.root),
                 symbols=conversion.shapes.symbols(),
                 phases=conversion.clock.read(),

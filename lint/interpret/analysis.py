@@ -55,6 +55,7 @@ class EntryRecord:
 class Following:
     """One call followed with all that is known of it: what Dynamo would guard on, and the numbers that are read."""
 
+    compiled_at: Place
     guards: list[Guard] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
 

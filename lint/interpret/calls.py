@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..emission import Emission, Site
-from ..facts import DisabledCall, OpaqueCall, UserCall
+from ..facts import DisabledCall, HandedOver, OpaqueCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
 from ..project import STUB
 from ..symbols import FunctionSymbol
@@ -123,6 +123,8 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
         analysis.cut_at = min(analysis.cut_at, active.index(symbol) if symbol in active else 0)
         return returned(analysis, symbol)
     traced = frame.traced or frame.calls_traced
+    if not traced:
+        _hand_over(frame, span, symbol, env)
     key = (symbol, function.scope, tuple(env.items()), traced, frame.settings, frame.eager)
     if frame.following:
         analysis.program.entered.add(symbol)
@@ -137,6 +139,15 @@ def call_function(frame: Frame, span: Span, function: Function, arguments: Argum
     result = _recalled(analysis, key) or work_out(frame, function, env, traced, key)
     frame.absorb(result.emissions, Site(frame.module.path, frame.qualname, span))
     return result.value
+
+
+def _hand_over(frame: Frame, span: Span, symbol: FunctionSymbol, env: dict[str, Value]) -> None:
+    """Tell of a method that is passed something compiled, or whose object was made with it."""
+    receiver = env[symbol.parameters[0][0]] if symbol.owner is not None and symbol.parameters else None
+    if isinstance(receiver, Instance) and receiver.arguments is not None and not frame.analysis.peeking:
+        made_of = (*receiver.arguments.positional, *(value for _, value in receiver.arguments.keywords))
+        if any(isinstance(value, Compiled) for value in (*made_of, *env.values())):
+            frame.declare(HandedOver(span, symbol, receiver, tuple(env.items())))
 
 
 def _recalled(analysis: Analysis, key: object) -> CallResult | None:

@@ -10,6 +10,7 @@ from ..facts import Call
 from ..guards import Kind
 from ..ir import Span
 from ..values import (
+    MODULE_CONTAINERS,
     NONE,
     UNKNOWN,
     Arguments,
@@ -283,6 +284,7 @@ def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: A
     frame.observe(Call(span, f"{receiver.cls}.__call__", arguments, receiver))
     if "Dropout" in receiver.cls and (place := frame.analysis.program.stored_at.get((receiver, "p"))) is not None:
         frame.analysis.guard_at(Kind.ATTRIBUTE, place, frame.analysis.program.heap[receiver, "p"])
+    _guard_module(frame, receiver)
     if receiver.cls == "torch.nn.Sequential":
         return _sequential(frame, span, receiver, arguments)
     if receiver.cls == "torch.nn.parallel.DistributedDataParallel" and receiver.arguments:
@@ -297,6 +299,15 @@ def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: A
     if kind == "tensors":
         return Sequence(Tensor(made_here=True, sure=sure), "tuple")
     return Tensor(made_here=True, sure=sure, dtype="float") if kind == "tensor" else UNKNOWN
+
+
+def _guard_module(frame: Frame, receiver: ExternalObject) -> None:
+    """The sizes of a module's parameters, and the numbers it keeps, are guarded on."""
+    following = frame.analysis.following
+    given = [*((None, value) for value in receiver.arguments), *receiver.options]
+    if following is not None and given and receiver.cls not in MODULE_CONTAINERS:
+        whole = all(isinstance(known(value), Const) for _, value in given)
+        frame.analysis.guard_at(Kind.MODULE, following.compiled_at, (receiver.cls, *given) if whole else None)
 
 
 def _sequential(frame: Frame, span: Span, receiver: ExternalObject, arguments: Arguments) -> Value:

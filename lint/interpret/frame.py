@@ -36,6 +36,8 @@ class Settings(Struct, frozen=True):
     """The operator whose function this is, traced apart from the rest: `torch.cond`, say."""
     reorderable: frozenset[str] = frozenset()
     """Logging functions that Dynamo moves behind the graph, or drops."""
+    mode: str = ""
+    """That of the compile call."""
     lowered: bool = False
     """The graphs go through AOTAutograd, which specialises on numbers that they give back."""
 

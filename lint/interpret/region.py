@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from msgspec.structs import replace
 
 from ..facts import CompileCall
-from ..guards import GRADIENT, MODE, Called, Number
+from ..guards import GRADIENT, MODE, Called, Guard, Kind, Number, Place
 from ..ir import Node, Span
 from ..symbols import FunctionSymbol
 from ..values import (
@@ -69,6 +71,7 @@ def compile_decorator(frame: Frame, node: Node, decorator: Value, value: Value) 
         return value
     compiled = Compiled(value, options)
     frame.analysis.enter(compiled, "decorator", frame.module, node[1])
+    frame.declare(CompileCall(node[1], compiled))
     return compiled
 
 
@@ -90,7 +93,8 @@ def call_compiled(frame: Frame, span: Span, compiled: Compiled, arguments: Argum
     record.calls.append(SeenCall(arguments, repeated))
     target = calls.target_of(frame.analysis, compiled.target)
     same = frame.analysis.followed.setdefault(compiled if target is None else _code(target[0].symbol), [])
-    value, called = _followed(frame, span, compiled, arguments)
+    compiled_at = Place(record.module.path, frame.qualname, record.span)
+    value, called = _followed(frame, span, compiled, arguments, compiled_at)
     same.append((record, called))
     frame.analysis.program.ran = True
     return value
@@ -110,11 +114,13 @@ def _code(symbol: FunctionSymbol) -> object:
     return (symbol.module.path, symbol.span)
 
 
-def _followed(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments) -> tuple[Value, Called]:
+def _followed(
+    frame: Frame, span: Span, compiled: Compiled, arguments: Arguments, compiled_at: Place
+) -> tuple[Value, Called]:
     """Follow one call with all that is known of it: what it gives, and what it would be guarded on."""
     analysis = frame.analysis
     inside = Frame(analysis, frame.module, None, frame.settings, traced=True, caller=frame)
-    analysis.following = following = Following()
+    analysis.following = following = Following(compiled_at)
     try:
         value = _run(inside, span, compiled, arguments)
     finally:
@@ -125,10 +131,17 @@ def _followed(frame: Frame, span: Span, compiled: Compiled, arguments: Arguments
         place=frame.place(span),
         written=frame.written or frame.place(span),
         switched=switched or frame.place(span),
-        guards=tuple(dict.fromkeys(following.guards)),
+        guards=tuple(_comparable(following.guards)),
         inputs=(*inputs, (MODE, mode)),
         numbers=(*numbers, *dict(following.numbers).items()),
     )
+
+
+def _comparable(guards: Iterable[Guard]) -> Iterator[Guard]:
+    """Each guard once; those on modules only where it is known of all of them what they are made of."""
+    distinct = tuple(dict.fromkeys(guards))
+    known_modules = all(guard.value is not None for guard in distinct if guard.kind is Kind.MODULE)
+    return (guard for guard in distinct if known_modules or guard.kind is not Kind.MODULE)
 
 
 def _parts(arguments: Arguments) -> tuple[list[tuple[str, object]], list[Number]]:

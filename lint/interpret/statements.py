@@ -7,11 +7,12 @@ from collections.abc import Callable
 from ..facts import Branch, Definition, Enter, Return, Store
 from ..guards import Kind
 from ..ir import Block, Node
-from ..symbols import ClassSymbol, FunctionSymbol
+from ..symbols import ClassSymbol, FunctionSymbol, all_statements, expressions_of, target_names
 from ..values import (
     NONE,
     UNKNOWN,
     Class,
+    Const,
     External,
     ExternalObject,
     Instance,
@@ -190,6 +191,7 @@ def _for(frame: Frame, node: Node) -> None:
     iterable = expressions.evaluate(frame, node[3])
     if isinstance(iterable, Tuple_):
         frame.guard(Kind.LENGTH, node[3][1], len(iterable.items))
+        _guard_strings(frame, node, iterable)
     passes = _passes(frame, iterable)
     if passes is not None:
         outer = frame.written
@@ -204,6 +206,19 @@ def _for(frame: Frame, node: Node) -> None:
         return
     _loop(frame, node[4], lambda: bind(frame, node[2], protocols.iterate(frame, node[3][1], known(iterable))))
     run(frame, node[5])
+
+
+def _guard_strings(frame: Frame, node: Node, iterable: Tuple_) -> None:
+    """Strings that are looped over stand in the graph as they are, where the loop uses them."""
+    strings = tuple(item.value for item in iterable.items if isinstance(item, Const) and isinstance(item.value, str))
+    if strings and frame.following and _uses(node[4], node[2]):
+        frame.guard(Kind.VALUE, node[3][1], strings)
+
+
+def _uses(body: Block, target: Node) -> bool:
+    names = {*target_names(target)}
+    parts = (part for statement in all_statements(body) for part in expressions_of(statement))
+    return any(part[0] == "name" and part[2] in names for part in parts)
 
 
 def _passes(frame: Frame, iterable: Value) -> tuple[Value, ...] | None:

@@ -1,0 +1,20 @@
+"""Modules of one class that are compiled one by one and are built of different parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fullgraph.rules.model import Rule
+
+from ..emission import Hit
+from ..facts import Fact, Recompiled
+from ..findings import Confidence
+from ..guards import Kind
+from ..interpret.frame import Frame
+
+FACTS = (Recompiled,)
+
+
+def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
+    if isinstance(fact, Recompiled) and fact.kind is Kind.MODULE:
+        yield Hit(rule.code, fact.span, Confidence.LIKELY, note=fact.note)
