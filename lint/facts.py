@@ -136,6 +136,14 @@ class UserCall(Struct, frozen=True):
     """False where the arguments do not fit the parameters."""
 
 
+class MethodOfCompiled(Struct, frozen=True):
+    """Code that is not traced reads a method of the module inside what `torch.compile` returned."""
+
+    span: Span
+    receiver: Instance
+    function: FunctionSymbol
+
+
 class HandedOver(Struct, frozen=True):
     """Code that is not traced calls a method of `receiver`; it, or the constructor, is passed something compiled."""
 
@@ -250,6 +258,7 @@ Fact: TypeAlias = (
     | OpaqueCall
     | UserCall
     | HandedOver
+    | MethodOfCompiled
     | Definition
     | Return
     | Compared

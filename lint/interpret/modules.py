@@ -53,10 +53,11 @@ def keep_base_arguments(frame: Frame, receiver: Instance, arguments: Arguments) 
 def children(frame: Frame, receiver: Instance) -> Value:
     """One of the modules that the constructor left in attributes."""
     held = [known(value) for value in objects.all_built(frame, receiver).values()]
-    return join_all([value for value in held if all(_is_module(frame, option) for option in options_of(value))])
+    return join_all([value for value in held if all(is_module(frame, option) for option in options_of(value))])
 
 
-def _is_module(frame: Frame, value: Value) -> bool:
+def is_module(frame: Frame, value: Value) -> bool:
+    """Whether it is an object of a module's class."""
     match value:
         case Instance(symbol=symbol):
             return objects.is_module(frame.analysis, symbol)

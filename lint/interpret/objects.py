@@ -7,7 +7,7 @@ import sys
 from msgspec.structs import replace
 
 from ..dependence import ANY
-from ..facts import Attribute, Enter
+from ..facts import Attribute, Enter, MethodOfCompiled
 from ..guards import Kind
 from ..ir import Node, Span
 from ..symbols import ClassSymbol, FunctionSymbol
@@ -74,7 +74,9 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
             return _class_attribute(frame, span, receiver, name)
         case Super():
             return _super_attribute(frame, span, receiver, name)
-        case Compiled(target=target) | Disabled(target=target):
+        case Compiled(target=target):
+            return _of_compiled(frame, span, attribute(frame, span, known(target), name))
+        case Disabled(target=target):
             return attribute(frame, span, known(target), name)
         case ExternalObject():
             return _object_attribute(frame, span, receiver, name)
@@ -91,6 +93,15 @@ def attribute(frame: Frame, span: Span, receiver: Value, name: str) -> Value:
     if frame.traced and name == "shape":
         return SIZES
     return UNKNOWN
+
+
+def _of_compiled(frame: Frame, span: Span, value: Value) -> Value:
+    """Tell of a method of the user's own: it belongs to the module inside, and runs as that one would."""
+    match value:
+        case Bound(receiver=Instance() as receiver, function=Function(symbol=symbol)):
+            if not (frame.traced or frame.analysis.peeking):
+                frame.declare(MethodOfCompiled(span, receiver, symbol))
+    return value
 
 
 def _external_attribute(frame: Frame, span: Span, receiver: External, name: str) -> Value:

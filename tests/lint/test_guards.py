@@ -55,6 +55,11 @@ def test_the_guard_is_blamed_before_the_size_that_changed_with_it() -> None:
     assert recompiles(calls, None) == [Cause(Kind.RANGE, LOOP)] * 2
 
 
+def test_modules_of_other_parts_compile_again_and_each_of_them_once() -> None:
+    heads = [call(Guard(Kind.MODULE, CALL, ("torch.nn.Linear", 8, classes))) for classes in (2, 5, 2, 9, 5)]
+    assert kinds(*heads) == [Kind.MODULE, Kind.MODULE]
+
+
 def test_gradient_mode_and_kind_of_argument() -> None:
     assert kinds(call(), call(mode="torch.no_grad"), call(kind="int")) == [Kind.MODE, Kind.INPUT]
 
