@@ -7,6 +7,7 @@ INSTALLED := $(VENV)/.installed
 PACKAGES := fullgraph.rules fullgraph.lint fullgraph.jit fullgraph.server fullgraph.cli
 
 TORCHES := 2.9.1 2.11.0 2.13.0 2.14.1
+MEASURED := $(TORCHES) 2.15.0
 
 .PHONY: demo test torch-versions check bench extension generate docs screens evidence clean
 
@@ -49,7 +50,7 @@ screens: $(INSTALLED)  ## run the commands in README and docs, and write what th
 	$(BIN)/python tools/screens.py
 
 evidence: $(INSTALLED)  ## compile the rules' examples and the probes with each version of torch; what is known is not asked
-	for version in $(TORCHES); do \
+	for version in $(MEASURED); do \
 		python=$$(PYTHON=$(PYTHON) tools/torch-env $$version) || exit; \
 		$(BIN)/fullgraph rules prove --torch-python $$python; \
 	done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fixing import fixed
 from project_on_disk import ProjectOnDisk, lines
 
 from fullgraph.lint.findings import Confidence
@@ -124,3 +125,36 @@ def test_names_of_a_module_and_of_the_compiled_one(
     program = NAMED.replace("{lookup}", lookup).replace("{use}", use).replace("{passed}", passed)
     project.write({"m.py": program})
     assert lines(project.check()) == ([("m.py", "FG604", program.count("\n"))] if expected else [])
+
+
+LOOPS = [
+    (
+        "def run(batches):\n    # all of them\n    for batch in batches:\n        # once\n"
+        "        fast = torch.compile(scale)  # here\n        fast(batch)\n",
+        "def run(batches):\n    # all of them\n    # once\n    fast = torch.compile(scale)  # here\n"
+        "    for batch in batches:\n        fast(batch)\n",
+    ),
+    (
+        "while True:\n    print(1)\n    fast = torch.compile(scale, dynamic=True)\n    fast(torch.ones(2))\n",
+        "fast = torch.compile(scale, dynamic=True)\nwhile True:\n    print(1)\n    fast(torch.ones(2))\n",
+    ),
+]
+LEFT = [
+    "for x in (1, 2):\n    fast = torch.compile(scale)\n",
+    "fast = None\nfor x in (1, 2):\n    print(fast)\n    fast = torch.compile(scale)\n    fast(torch.ones(x))\n",
+    "for x in (1, 2):\n    fast = torch.compile(scale)\n    fast(torch.ones(x))\n    fast = None\n",
+    "for x in (1, 2):\n    if x > 1:\n        fast = torch.compile(scale)\n        fast(torch.ones(x))\n",
+    "for x in (1, 2):\n    y = torch.compile(scale)(torch.ones(x))\n    print(y)\n",
+]
+SCALE = "import torch\n\ndef scale(x):\n    return x * 2\n\n"
+
+
+@pytest.mark.parametrize(("before", "after"), LOOPS)
+def test_compiling_is_moved_before_the_loop(project: ProjectOnDisk, before: str, after: str) -> None:
+    assert fixed(project, SCALE + before) == SCALE + after
+
+
+@pytest.mark.parametrize("program", LEFT)
+def test_compiling_stays_where_moving_it_would_change_more(project: ProjectOnDisk, program: str) -> None:
+    assert fixed(project, SCALE + program) == SCALE + program
+    assert "FG607" in {finding.code for finding in project.check().findings}
