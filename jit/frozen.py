@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import ctypes
 import importlib.machinery
 import importlib.util
 import inspect
@@ -38,6 +39,7 @@ RECORDED = 200
 """Calls."""
 PATIENCE_S = 20.0
 DRAWS = 3
+OMP_PAUSE_HARD = 2
 EAGER, COMPILED = "force_eager", "fail_on_recompile"
 """Torch's stances. In the second one an error, which names it, says that guards have failed."""
 UNCHANGEABLE = (Kind.HOOKS, Kind.CLASSES, Kind.GUARDS)
@@ -205,6 +207,7 @@ def _repeats(found: Digest) -> bool:
 def _apart(call: Call, stance: str, times: int = 1, change: Change | None = None) -> Digest | str:
     """What the call gives in a fork of this process, or the text of its error, empty if it does not come to an end."""
     read_end, write_end = os.pipe()
+    _end_idle_threads()
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
@@ -222,6 +225,13 @@ def _apart(call: Call, stance: str, times: int = 1, change: Change | None = None
             return error
         case fields:
             return Digest.restored(fields)
+
+
+def _end_idle_threads() -> None:
+    """OpenMP keeps its threads for the next loop, and a fork would wait for ever for those that it does not have."""
+    pause = getattr(ctypes.CDLL(None), "omp_pause_resource_all", None)
+    if pause is not None:
+        pause(OMP_PAUSE_HARD)
 
 
 def _attempt(call: Call, stance: str, times: int, change: Change | None) -> dict[str, Any] | str:

@@ -40,6 +40,10 @@ def unused(x):
 def limit(x):
     return x + sys.getrecursionlimit()
 
+def threads(x):
+    large = torch.ones(400, 400)
+    return (large @ large).mean() * float(os.getenv("ABSENT", "1")) + x
+
 def changes(value):
     for name in ("ABSENT", "PRESENT", "UNUSED"):
         os.environ[name] = value
@@ -110,7 +114,7 @@ def verified() -> dict[str, list[dict[str, Any]]]:
         Path(folder, "changing.py").write_text(CHANGING)
         Path(folder, "hooked.py").write_text(HOOKED)
         Path(folder, "pyproject.toml").write_text("[tool.fullgraph]\n")
-        functions = ("absent", "present", "draws", "unused", "limit")
+        functions = ("absent", "present", "draws", "unused", "limit", "threads")
         targets = ["changing.py", "hooked.py", *(f"module.py::{name}" for name in functions)]
         options = ["--input", "f32[4]", "--backend", "eager", "--output-format", "json"]
         both = [(targets[:2], options[2:]), (targets[2:], options)]
@@ -136,6 +140,7 @@ def verified() -> dict[str, list[dict[str, Any]]]:
         ("module.py::draws", "confirmed", "3 calls give one result, and others in eager"),
         ("module.py::unused", "not-reached", "no other value of UNUSED that was tried changes the result"),
         ("module.py::limit", "confirmed", "with another limit, the compiled function gives the old result"),
+        ("module.py::threads", "confirmed", "with ABSENT set to '0', the compiled function gives the old result"),
     ],
 )
 def test_verdicts(target: str, verdict: str, evidence: str) -> None:
