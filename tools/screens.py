@@ -225,9 +225,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.demo:
         readme = PAGES[0]
-        with TemporaryDirectory() as temporary:
-            shutil.copytree(ROOT / "examples", Path(temporary, "project/examples"))
-            _, output = shell("python examples/demo.py", Path(temporary, "project"))
+        _, output = shell("python examples/demo.py", ROOT)
         readme.write_text(with_demo(readme.read_text(encoding="utf-8"), output), encoding="utf-8")
     pages = [page.resolve() for page in options.pages] or PAGES
     with ThreadPoolExecutor(os.cpu_count()) as pool:
