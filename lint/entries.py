@@ -43,10 +43,9 @@ def explore(analysis: Analysis, record: EntryRecord, settings: Settings) -> list
 def _declare_entered(root: Frame, symbol: FunctionSymbol, emissions: list[Emission]) -> None:
     """Tell where tracing begins: at the first line of the function, which is a decorator's if there is one."""
     breaks = {
-        emission.hit.span
+        (emission.path, emission.hit.span)
         for emission in emissions
-        if (emission.path, emission.function) == (symbol.module.path, symbol.qualname)
-        and emission.effect is Effect.GRAPH_BREAK
+        if emission.effect is Effect.GRAPH_BREAK
         and emission.hit.confidence is not Confidence.POSSIBLE
         and not emission.hit.note
     }

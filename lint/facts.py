@@ -193,7 +193,7 @@ class CompileCall(Struct, frozen=True):
 
 
 class Entered(Struct, frozen=True):
-    """Dynamo begins to trace this function; `breaks` lines of it end a graph."""
+    """Dynamo begins to trace this function; in it and in what it calls `breaks` places end a graph."""
 
     span: Span
     function: FunctionSymbol
