@@ -23,4 +23,4 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         return
     backend = dict(fact.compiled.options).get("backend")
     if isinstance(backend, Const) and backend.value in DEBUGGING:
-        yield Hit(rule.code, fact.span, Confidence.LIKELY)
+        yield Hit(rule.code, fact.span, Confidence.POSSIBLE)

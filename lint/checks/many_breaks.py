@@ -18,4 +18,4 @@ FACTS = (Entered,)
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
     if isinstance(fact, Entered) and fact.breaks >= MANY:
-        yield Hit(rule.code, fact.span, Confidence.LIKELY)
+        yield Hit(rule.code, fact.span, Confidence.POSSIBLE)

@@ -33,7 +33,7 @@ def render(
     results = []
     for finding in sorted(names, key=lambda finding: finding.sort_key):
         result = _result(finding, used.index((finding.code, finding.rule)), names[finding])
-        if has_baseline:
+        if has_baseline and finding.severity is not Severity.NOTE:  # no baseline holds notes
             result["baselineState"] = "unchanged" if finding in put_off else "new"
         results.append(result)
     driver = {"name": "fullgraph", "semanticVersion": version, "rules": [_rule(described[key]) for key in used]}

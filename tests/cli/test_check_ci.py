@@ -180,6 +180,13 @@ def test_a_baseline_makes_a_repository_green_until_it_gets_worse() -> None:
     assert "no longer found, drop it from known.json: two/part3.py: FG201 in scale" in fewer.stderr
 
 
+def test_notes_are_in_no_baseline_and_so_are_not_new_beside_one() -> None:
+    Path("m.py").write_text("import torch\n\ndef f(x):\n    return x\n\nfor x in (1, 2):\n    g = torch.compile(f)\n")
+    assert "wrote 0 findings" in check("--write-baseline", "known.json").stderr
+    (result,) = sarif("--baseline", "known.json")["runs"][0]["results"]
+    assert (result["level"], result.get("baselineState")) == ("note", None)
+
+
 def test_a_baseline_may_only_get_shorter() -> None:
     check("--write-baseline", "known.json")
     Path("m.py").write_text(PRINTS)

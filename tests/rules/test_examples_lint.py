@@ -9,6 +9,7 @@ import pytest
 
 from fullgraph.lint.config import Config
 from fullgraph.lint.engine import check
+from fullgraph.lint.findings import Confidence
 from fullgraph.lint.request import CheckRequest
 from fullgraph.rules.model import Example, Rule
 from fullgraph.rules.source import read_folder
@@ -19,10 +20,14 @@ GOOD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumer
 
 
 def found(rule: Rule, example: Example, folder: Path) -> list[tuple[int, str]]:
-    """All warnings about the program as somebody would run it, and this rule's notes if notes are all it makes."""
+    """All warnings about the program as somebody would run it; of a rule that makes only notes, or only what is merely
+    possible, those too.
+    """
     path = folder / "example.py"
     path.write_text("\n".join([example.code, *example.run, ""]), encoding="utf-8")
-    report = check(CheckRequest((path,), Config(folder), use_cache=False, judge_comments=True))
+    lowest = Confidence.POSSIBLE if rule.confidence == "possible" else Confidence.LIKELY
+    config = Config(folder, min_confidence=lowest)
+    report = check(CheckRequest((path,), config, use_cache=False, judge_comments=True))
     noted = rule.code if rule.severity == "note" else ""
     shown = [finding for finding in report.findings if finding.severity.value != "note" or finding.code == noted]
     return [(finding.span.line, finding.code) for finding in shown]
