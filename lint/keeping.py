@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .ir import Block, Node
-from .symbols import ClassSymbol, FunctionSymbol, all_statements, expressions_of, target_names
+from .symbols import ClassSymbol, FunctionSymbol, all_statements, expressions_of, nodes_of, target_names
 from .vocabulary import words
 
 NAMED = words("named_buffers named_modules named_parameters")
@@ -130,8 +130,3 @@ def _keys(node: Node) -> Iterator[Node]:
             yield node[2]
         case "call" if node[2][0] == "attr" and node[2][3] in LOOKUPS:
             yield from node[3][:1]
-
-
-def nodes_of(body: Block) -> Iterator[Node]:
-    """All expressions in a block."""
-    return (node for statement in all_statements(body) for node in expressions_of(statement))

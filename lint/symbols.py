@@ -253,6 +253,11 @@ def expressions_of(node: Node) -> Iterator[Node]:
         stack.extend(part for part in item if isinstance(part, tuple))
 
 
+def nodes_of(body: Block) -> Iterator[Node]:
+    """Every expression node in a block, its inner blocks included."""
+    return (node for statement in all_statements(body) for node in expressions_of(statement))
+
+
 def _is_span(value: object) -> bool:
     """Tells a node from a keyword argument's `(name, value)`, which is a pair of the same shape."""
     return isinstance(value, tuple) and len(value) == 4 and isinstance(value[0], int)

@@ -12,8 +12,7 @@ from ..findings import Confidence
 from ..interpret import expressions
 from ..interpret.frame import Frame
 from ..ir import Node, Span
-from ..keeping import nodes_of
-from ..symbols import all_statements, bound_names, expressions_of, target_names
+from ..symbols import all_statements, bound_names, expressions_of, nodes_of, target_names
 
 FACTS = (CompileCall,)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from fullgraph.rules.model import Rule
 
@@ -19,7 +18,7 @@ FACTS = (CompileCall,)
 
 
 def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
-    if not isinstance(fact, CompileCall) or "test" in Path(frame.module.path).name:
+    if not isinstance(fact, CompileCall):
         return
     backend = dict(fact.compiled.options).get("backend")
     if isinstance(backend, Const) and backend.value in DEBUGGING:

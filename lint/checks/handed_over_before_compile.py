@@ -12,8 +12,8 @@ from ..findings import Confidence
 from ..interpret import expressions, objects
 from ..interpret.frame import Frame
 from ..ir import POSITIONAL, Block, Node, Span
-from ..keeping import keeps_and_calls, nodes_of
-from ..symbols import FunctionSymbol, all_statements, expressions_of
+from ..keeping import keeps_and_calls
+from ..symbols import FunctionSymbol, all_statements, expressions_of, nodes_of
 from ..values import Class, known
 
 FACTS = (CompileCall,)

@@ -11,8 +11,7 @@ from ..facts import Fact, MethodOfCompiled
 from ..findings import Confidence
 from ..interpret import modules, objects
 from ..interpret.frame import Frame
-from ..keeping import nodes_of
-from ..symbols import FunctionSymbol
+from ..symbols import FunctionSymbol, nodes_of
 from ..values import Instance, known
 
 FACTS = (MethodOfCompiled,)

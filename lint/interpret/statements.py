@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..facts import Branch, Definition, Enter, Return, Store
 from ..guards import Kind
 from ..ir import Block, Node
-from ..symbols import ClassSymbol, FunctionSymbol, all_statements, expressions_of, target_names
+from ..symbols import ClassSymbol, FunctionSymbol, nodes_of, target_names
 from ..values import (
     NONE,
     UNKNOWN,
@@ -217,8 +217,7 @@ def _guard_strings(frame: Frame, node: Node, iterable: Tuple_) -> None:
 
 def _uses(body: Block, target: Node) -> bool:
     names = {*target_names(target)}
-    parts = (part for statement in all_statements(body) for part in expressions_of(statement))
-    return any(part[0] == "name" and part[2] in names for part in parts)
+    return any(node[0] == "name" and node[2] in names for node in nodes_of(body))
 
 
 def _passes(frame: Frame, iterable: Value) -> tuple[Value, ...] | None:
