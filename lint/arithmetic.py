@@ -53,6 +53,9 @@ MAKERS = words(
 )
 """Functions and methods whose result is a new tensor, of whatever shape."""
 
+DRAWS = words("alpha_dropout dropout feature_alpha_dropout rand rand_like randn randn_like")
+"""Functions of namespaces whose result is a new tensor, drawn at random."""
+
 TRUTHS = m.Comparison() | m.Call(func=m.Attribute(attr=m.Name(m.MatchIfTrue(PREDICATES.__contains__))))
 """Of tensors, they are bool tensors."""
 
@@ -86,6 +89,7 @@ class Scope:
         self._function = function
         self._tensors = frozenset(_tensor_parameters(function))
         self._parameters = frozenset(_parameters(function))
+        self._arguments = frozenset(parameter.name.value for parameter in _all_parameters(function))
         self._bindings = _bindings(function)
         self._seen = frozenset() if found.underlined is None else frozenset(_passed_to_torch(found.underlined))
         self._open: set[str] = set()
@@ -167,6 +171,8 @@ class Scope:
                 return self.is_tensor(left) or self.is_tensor(right)
             case cst.Comparison(left=left, comparisons=[target]):
                 return self.is_tensor(left) or self.is_tensor(target.comparator)
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in DRAWS:
+                return _is_namespace(receiver)
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name)), args=args) if (
                 name in ELEMENTWISE | PREDICATES | REDUCTIONS | VIEWS | MAKERS
             ):
@@ -213,18 +219,7 @@ class Scope:
 
     def is_mutated(self, name: str) -> bool:
         """Whether anything in the function changes the tensor of that name in place."""
-        tensor = m.Name(name)
-
-        def holds(node: cst.CSTNode) -> bool:
-            return bool(m.findall(node, tensor))
-
-        in_place = (
-            m.AugAssign(target=m.MatchIfTrue(holds))
-            | m.AssignTarget(target=m.Subscript(value=m.MatchIfTrue(holds)))
-            | m.Call(func=m.Attribute(value=m.MatchIfTrue(holds), attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
-            | m.Arg(keyword=m.Name("out"), value=tensor)
-        )
-        return bool(m.findall(self._function, in_place))
+        return mutates(self._function, name)
 
     def is_bound(self, expression: cst.CSTNode, also: frozenset[str] = frozenset()) -> bool:
         """Whether all its names but those have a value before the statement, whichever way the function came."""
@@ -243,12 +238,32 @@ class Scope:
         """Whether it is one that has a usable value."""
         return name in self._parameters
 
+    def is_argument(self, name: str) -> bool:
+        """Whether the caller gives it a value, usable or not."""
+        return name in self._arguments
+
     def times_bound(self, name: str) -> int:
         return len(self._bindings.get(name, ())) + (name in self._parameters)
 
     def value_of(self, name: str) -> cst.BaseExpression | None:
         """What the name stands for, where it is bound only once."""
         return self._bindings[name][0] if self.assigned_once(name) else None
+
+
+def mutates(node: cst.CSTNode, name: str) -> bool:
+    """Whether anything in the node changes the tensor of that name in place."""
+    tensor = m.Name(name)
+
+    def holds(part: cst.CSTNode) -> bool:
+        return bool(m.findall(part, tensor))
+
+    in_place = (
+        m.AugAssign(target=m.MatchIfTrue(holds))
+        | m.AssignTarget(target=m.Subscript(value=m.MatchIfTrue(holds)))
+        | m.Call(func=m.Attribute(value=m.MatchIfTrue(holds), attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
+        | m.Arg(keyword=m.Name("out"), value=tensor)
+    )
+    return bool(m.findall(node, in_place))
 
 
 def has_comments(node: cst.CSTNode) -> bool:
@@ -277,18 +292,21 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
     yield from (found for found in m.findall(node, m.Name()) if isinstance(found, cst.Name))
 
 
+def _all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+    parameters = function.params
+    return (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+
+
 def _parameters(function: cst.FunctionDef) -> Iterator[str]:
     """Those that have a usable value: one that is None at times is not."""
-    parameters = function.params
-    for parameter in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
+    for parameter in _all_parameters(function):
         if not m.matches(parameter, m.Param(default=m.Name("None"))):
             yield parameter.name.value
 
 
 def _tensor_parameters(function: cst.FunctionDef) -> Iterator[str]:
     """Those that are tensors by annotation, or of which nothing says otherwise."""
-    parameters = function.params
-    for parameter in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
+    for parameter in _all_parameters(function):
         match parameter.annotation:
             case None if parameter.default is None and parameter.name.value not in ("self", "cls"):
                 yield parameter.name.value

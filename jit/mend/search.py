@@ -102,19 +102,21 @@ class Search:
 
     def run(self, accepted: list[Accepted]) -> None:
         """Add what holds to `accepted`, or find out why nothing can be told."""
-        self._know(self._seen)
+        self._know(self._seen, {})
         if self._job.settings.fake:
             self._remark = FAKE
         elif self._seen.observation.status not in (Status.OK, Status.FAILED):
             self._remark = f"no fix is tried: {self._seen.observation.status.value}"
-        elif accepted or any(site.fixes for site in sites(self._seen)):
+        elif accepted or any(site.fixes for site in sites(self._seen, self.original)):
             try:
                 self._search(accepted)
                 return
             except Unfit as unfit:
                 self._remark = f"no fix can be proven: {unfit}"
         figures = Version(self.original, (self._seen.observation,), self._kept).figures
-        self._rows = [_row(site, site.line, figures, self._remark or NO_FIX) for site in sites(self._seen)]
+        self._rows = [
+            _row(site, site.line, figures, self._remark or NO_FIX) for site in sites(self._seen, self.original)
+        ]
 
     def spoilt(self, accepted: list[Accepted]) -> bool:
         """All together once more: whether something did not hold, so that the last fix had to go."""
@@ -135,10 +137,10 @@ class Search:
         names = tuple("training" if training else "evaluation" for training in named)
         return replace(self._seen, mended=Mended(tuple(self._rows), names, self._remark, diff))
 
-    def _know(self, report: TargetReport) -> None:
-        """Keep what the files hold that were run, or that fixes change: it is what every run is shown."""
+    def _know(self, report: TargetReport, contents: Contents) -> None:
+        """Keep what the files hold that were run, or that fixes of `contents` change: it is what every run is shown."""
         traced = (item.path for item in report.observation.traced)
-        edited = (edit.path for site in sites(report) for fix in site.fixes for edit in fix.edits)
+        edited = (edit.path for site in sites(report, contents) for fix in site.fixes for edit in fix.edits)
         own = {str(self._job.target.path), *map(absolute, (*traced, *edited))}
         for path in sorted(own - self.original.keys()):
             if Path(path).is_file():
@@ -168,9 +170,9 @@ class Search:
         for other in version.runs[1:]:
             seen = merged(seen, other, "run in training mode too, to try fixes")
         report = self._report(self._job, seen, version.contents)
-        self._know(report)
+        self._know(report, version.contents)
         version.contents = {**self.original, **version.contents}
-        keyed = ((self._key(site, version), site) for site in sites(report))
+        keyed = ((self._key(site, version), site) for site in sites(report, version.contents))
         left = [item for item in keyed if item[0] not in self._tried]
         if not left:
             return None

@@ -12,6 +12,7 @@ from fullgraph.lint.findings import Effect, Fix, Severity, Verdict
 
 from ..verify import TargetReport
 from .lab import Contents
+from .unforeseen import fixes_of
 
 PRINTING = frozenset({"print", "logging", "warnings"})
 """Rules whose fixes may keep compiled code from printing."""
@@ -32,14 +33,13 @@ class Site:
     """It is about what the program prints, so that compiled code may leave that out."""
 
 
-def sites(report: TargetReport) -> Iterator[Site]:
-    """Confirmed findings that count, then breaks that no finding foresaw."""
+def sites(report: TargetReport, contents: Contents) -> Iterator[Site]:
+    """Confirmed findings that count, then breaks that no finding foresaw; `contents` are those that were run."""
     for item in report.judged:
         finding = item.finding
         if item.verdict is Verdict.CONFIRMED and finding.severity is not Severity.NOTE:
             path, _, line = finding.root.rpartition(":")
             root = (path, int(line)) if path and line.isdecimal() else (finding.span.path, finding.span.line)
-            tried = sorted((fix for fix in finding.fixes if fix.is_applicable and fix.edits), key=_reach)
             yield Site(
                 finding.span.path,
                 finding.span.line,
@@ -47,13 +47,18 @@ def sites(report: TargetReport) -> Iterator[Site]:
                 finding.function,
                 finding.effect,
                 root,
-                tuple(tried),
+                _tried(finding.fixes),
                 finding.rule in PRINTING,
             )
     for broken in report.unpredicted:
         path, _, line = broken.root.rpartition(":")
         code = broken.gb or broken.gb_type
-        yield Site(broken.path, broken.line, code, broken.function, Effect.GRAPH_BREAK, (path, int(line)))
+        tried = _tried(fixes_of(broken, absolute(broken.path), contents))
+        yield Site(broken.path, broken.line, code, broken.function, Effect.GRAPH_BREAK, (path, int(line)), tried)
+
+
+def _tried(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    return tuple(sorted((fix for fix in fixes if fix.is_applicable and fix.edits), key=_reach))
 
 
 def _reach(fix: Fix) -> tuple[int, int, int]:

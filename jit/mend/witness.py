@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._dynamo import external_utils
 
 from .. import vary
 from ..capture.paths import Paths
@@ -144,6 +145,8 @@ class Witness:
         return line(frame, kind, None)
 
     def _call(self, call: Call) -> Any:
+        if call.owner is None:
+            call = call._replace(entry=getattr(_written(call.function), "__qualname__", call.entry))
         if len(self._record.calls) >= RECORDED and not self._made_up:
             return self._made(call)
         owner = {call.entry: call.owner if call.owner is not None else call.function}
@@ -282,9 +285,20 @@ def _arguments(call: Call) -> Named:
     """By their names, wherever they have one."""
     given: dict[str, Any] = {str(number): value for number, value in enumerate(call.args, 1)} | call.kwargs
     with contextlib.suppress(TypeError, ValueError):
-        signature = inspect.signature(getattr(call.owner, "forward", call.function))
+        signature = inspect.signature(getattr(call.owner, "forward", _written(call.function)))
         given = signature.bind(*call.args, **call.kwargs).arguments
     yield from ((f"argument {name}", value) for name, value in given.items())
+
+
+def _written(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside all decorators: those that change Dynamo's settings name what they hold `func`."""
+    held: Any = function
+    while held is not None:
+        function = held
+        held = getattr(function, "__wrapped__", None)
+        if held is None and getattr(function, "__module__", "") == external_utils.__name__:
+            held = inspect.getclosurevars(function).nonlocals.get("func")
+    return function
 
 
 def _direction(tensor: torch.Tensor) -> torch.Tensor:

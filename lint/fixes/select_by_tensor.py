@@ -32,7 +32,7 @@ Change = tuple[cst.CSTNode, cst.CSTNode]
 
 def _change(found: Slice, scope: Scope, torch: str) -> Change | None:
     match found.statement:
-        case cst.If() as branch if not has_comments(branch):
+        case cst.If() as branch:
             return _of_statement(found, scope, torch, branch)
         case cst.BaseSmallStatement() as statement:
             return _of_expression(found, scope, torch, statement)
@@ -57,6 +57,8 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
     at = next(index for index, line in enumerate(block.body) if line is branch)
     if branch.orelse is None and (mended := _mended(found, scope, torch, branch)) is not None:
         return block, block.with_changes(body=[*block.body[:at], *mended, *block.body[at + 1 :]])
+    if has_comments(branch):
+        return None
     first, second, end = only(branch.body), _otherwise(branch, block.body[at + 1 :]), at + 1
     match first, second:
         case cst.Return(value=cst.BaseExpression() as a), cst.Return(value=cst.BaseExpression() as b):
@@ -96,10 +98,11 @@ def _mended(found: Slice, scope: Scope, torch: str, branch: cst.If) -> list[cst.
     selected = _selected(found, scope, torch, test, value, kept, frozenset(numbers))
     if selected is None:
         return None
-    lines = [*body[:-1], cst.SimpleStatementLine([last.with_changes(value=selected)])]
+    lines = [*body[:-1], body[-1].with_changes(body=[last.with_changes(value=selected)])]
     if first is not None:
         return [branch.with_changes(test=first, body=cst.IndentedBlock(lines))]
-    return [lines[0].with_changes(leading_lines=branch.leading_lines), *lines[1:]]
+    above = [*branch.leading_lines, *getattr(lines[0], "leading_lines", ())]
+    return [lines[0].with_changes(leading_lines=above), *lines[1:]]
 
 
 def _number(scope: Scope, line: cst.BaseStatement) -> str | None:

@@ -9,6 +9,8 @@ from project_on_disk import ProjectOnDisk
 CHECK, COND, LOOP = "check with", "branch in", "loop in"
 VECTOR = "index by a vector"
 KEEP, ELEMENTS, CLOSE, UNUSED = "keep the value as", "keep the values", "compare with", "leave out what"
+CLASSES, ROWS = "pass `num_classes`", "pass `output_size`"
+HOT = "torch.nn.functional.one_hot"
 COMPILING = "if torch.compiler.is_compiling():\n    "
 LOUD = [
     (
@@ -114,6 +116,32 @@ LOUD = [
         "# why\nassert x.sum() > 0, ['not', 1]  # so",
         f"# why\n{COMPILING}assert x.sum() > 0, \"['not', 1]\"\nelse:\n    assert x.sum() > 0, ['not', 1]  # so",
     ),
+    (CLASSES, f"return {HOT}(x.argmax(-1))", f"return {HOT}(x.argmax(-1), num_classes=x.shape[-1])"),
+    (
+        CLASSES,
+        f"i = x.argmax(-1)\nreturn {HOT}(i) * 2",
+        f"i = x.argmax(-1)\nreturn {HOT}(i, num_classes=x.shape[-1]) * 2",
+    ),
+    (CLASSES, f"x = {HOT}(y).float() @ x", f"x = {HOT}(y, num_classes=x.shape[0]).float() @ x"),
+    (CLASSES, f"x = x * {HOT}(y)", f"x = x * {HOT}(y, num_classes=x.shape[-1])"),
+    (CLASSES, f"x = {HOT}(y)", f"x = {HOT}(y, num_classes=...)"),
+    (ROWS, "x = y.repeat_interleave(x, dim=0) + y", "x = y.repeat_interleave(x, dim=0, output_size=y.shape[0]) + y"),
+    (
+        ROWS,
+        "r = torch.tensor([1, 0, 2])\nx = torch.repeat_interleave(y, r)",
+        "r = torch.tensor([1, 0, 2])\nx = torch.repeat_interleave(y, r, output_size=3)",
+    ),
+    (
+        ROWS,
+        "x = x.repeat_interleave(torch.full((x.shape[0],), 2), dim=0)",
+        "x = x.repeat_interleave(torch.full((x.shape[0],), 2), dim=0, output_size=x.shape[0] * 2)",
+    ),
+    (
+        "select with",
+        "if x.dtype == torch.float32 and torch.isinf(x).any():\n    # why\n    top = 1e4\n    x = x.clamp(-top, top)",
+        "if x.dtype == torch.float32:\n    # why\n    top = 1e4\n"
+        "    x = torch.where(torch.isinf(x).any(), x.clamp(-top, top), x)",
+    ),
 ]
 SILENT = [
     (CHECK, "try:\n    if (x < 0).any():\n        raise ValueError('no')\nfinally:\n    pass"),
@@ -186,6 +214,13 @@ SILENT = [
     (VECTOR, "x[x.argmax()].mul_(2)"),
     (VECTOR, "z = x.clone()\nz[x.argmax()] += 1\nx = z"),
     (VECTOR, "z = x[x.argmax(), 0]\nx = x * z"),
+    (CLASSES, f"hot = {HOT}\nx = hot(y)"),
+    (CLASSES, f"x = {HOT}(*[y])"),
+    (CLASSES, f"x = {HOT}(tensor=y)"),
+    (ROWS, "x = y.repeat_interleave(x, dim=0)"),
+    (ROWS, "x = y.repeat_interleave(x) + y"),
+    (ROWS, "r = torch.tensor([1, 2])\nr = r + 1\nx = torch.repeat_interleave(x, r)"),
+    ("select with", "if torch.isinf(x).any():  # why\n    x = x.clamp(-1, 1)"),
     ("assert what", "assert x.sum() > 0, [x]"),
     ("assert what", "assert x.sum() > 0, ('a',\n        [x])"),
 ]

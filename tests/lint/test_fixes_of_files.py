@@ -49,6 +49,41 @@ SKIPPED = """            if self.training and torch.rand(()) < 0.5:
                 continue
             x = layer(x)
 """
+FLAG = """            skip = False
+            if self.training:
+                draw = torch.rand(())
+                if draw < 0.5:  # rarely
+                    skip = True
+            # why
+            if not skip:
+                x = layer(x)
+"""
+UNFLAGGED = """            skip = False
+            if self.training:
+                draw = torch.rand(())
+                skip = draw < 0.5  # rarely
+            # why
+            kept_x = x
+            x = layer(x)
+            if skip is not False:
+                x = torch.where(skip, kept_x, x)
+"""
+FLAGGED = LAYERS.replace(SKIPPED, FLAG)
+NESTED = """            if self.training:
+                draw = torch.rand(())
+                if draw < 0.5:  # rarely
+                    continue
+            x = layer(x)
+"""
+NESTED_KEPT = """            drop = None
+            if self.training:
+                draw = torch.rand(())
+                drop = draw < 0.5  # rarely
+            kept_x = x
+            x = layer(x)
+            if drop is not None:
+                x = torch.where(drop, kept_x, x)
+"""
 READ = """
 @torch.compile
 def run(x):
@@ -123,6 +158,29 @@ COUNT, MASK, HOIST, UNSET = "count in", "leave the layer", "read it when", "leav
 FAKE, RULE, SIZES, TENSOR, UNIFORM = "register a", "leave out the", "compile with", "set it to", "draw with `random"
 TORCH, CALL, CAPTURE, WHOLE = "draw with torch", "ask for", "capture it", "capture it with `fullgraph"
 SYMBOLIC = "trace the counter"
+APART = "keep the function out"
+HELPER = """
+def helper(x):
+    print(os.getpid())
+    return x
+
+
+@torch.compile
+def run(x):
+    return helper(x * 2)
+"""
+NUMBER, MARK = "pass it as a tensor", "mark the sizes"
+SCALED = """
+@torch.compile
+def scale(x, factor):
+    return x * factor
+
+
+x = torch.ones(3)
+scale(x, 0.5)
+scale(x, 2)
+scale(x, True)
+"""
 LOUD = [
     (COUNT, COUNTER, ("self.n = 0", 'self.register_buffer("n", torch.tensor(0), persistent=False)')),
     (
@@ -138,6 +196,68 @@ LOUD = [
         (
             SKIPPED.replace("self.training and ", ""),
             KEPT.replace(" if self.training else None", "").replace("            if drop is not None:\n    ", ""),
+        ),
+    ),
+    (MASK, FLAGGED, (FLAG, UNFLAGGED)),
+    (
+        MASK,
+        FLAGGED.replace("not skip:", "not skip or synced:").replace("(self, x)", "(self, x, synced=False)"),
+        (
+            FLAG.replace("not skip:", "not skip or synced:"),
+            UNFLAGGED.replace("not False:", "not False and not synced:"),
+        ),
+    ),
+    (
+        MASK,
+        FLAGGED.replace("x = layer(x)\n", "x = layer(x)\n            if skip:\n                continue\n"),
+        (FLAG + "            if skip:\n                continue\n", UNFLAGGED),
+    ),
+    (
+        MASK,
+        FLAGGED.replace(
+            "if not skip:\n                x = layer(x)",
+            "if skip:\n                out = (None, None)\n            else:\n"
+            "                out = (layer(x), x)\n                x = out[0]\n            out[1].dim()",
+        ),
+        (
+            FLAG.replace(
+                "if not skip:\n                x = layer(x)",
+                "if skip:\n                out = (None, None)\n            else:\n"
+                "                out = (layer(x), x)\n                x = out[0]",
+            ),
+            UNFLAGGED.replace("x = layer(x)", "out = (layer(x), x)\n            x = out[0]"),
+        ),
+    ),
+    (
+        MASK,
+        LAYERS.replace(SKIPPED, NESTED).replace("for layer", "x = torch.dropout(x, 0.1, True)\n        for layer"),
+        (NESTED, NESTED_KEPT),
+    ),
+    (
+        NUMBER,
+        SCALED,
+        ("0.5)", "torch.tensor(0.5))"),
+        ("x, 2)", "x, torch.tensor(2.0))"),
+        ("True)", "torch.tensor(1.0))"),
+    ),
+    (
+        NUMBER,
+        SCALED.replace("scale(x, 0.5)", "for f in (-0.5, 4):\n    scale(x, f)"),
+        ("x, f)", "x, torch.tensor(float(f)))"),
+        ("x, 2)", "x, torch.tensor(2.0))"),
+        ("True)", "torch.tensor(1.0))"),
+    ),
+    (
+        MARK,
+        TURNS,
+        ("run(torch.ones(2, 4, 8))", "x = torch.ones(2, 4, 8)\ntorch._dynamo.mark_dynamic(x, [0, 1, 2])\nrun(x)"),
+    ),
+    (
+        MARK,
+        TURNS.replace("run(torch.ones(2, 4, 8))", "y = run(torch.ones((2, 4, 8)))").replace("3, 5, 9", "5, 6, 8"),
+        (
+            "y = run(torch.ones((2, 4, 8)))",
+            "x = torch.ones((2, 4, 8))\ntorch._dynamo.mark_dynamic(x, [0, 1])\ny = run(x)",
         ),
     ),
     (
@@ -236,6 +356,29 @@ SILENT = [
     (MASK, LAYERS.replace("continue", "break")),
     (MASK, LAYERS.replace("x = layer(x)", "x = layer(x)\n        x.add_(1)")),
     (MASK, LAYERS.replace("torch.rand(())", "random.random()")),
+    (MASK, FLAGGED.replace("x = layer(x)", "x = layer(x)\n            x = x + int(skip)")),
+    (MASK, FLAGGED.replace("x = layer(x)", "x = layer(x)\n                print(x)")),
+    (MASK, FLAGGED.replace("skip = False\n", "skip = x is None\n")),
+    (MASK, FLAGGED.replace("x = layer(x)", "x = layer(x)\n            else:\n                x = x * 2")),
+    (
+        MASK,
+        FLAGGED.replace(
+            "if not skip:\n                x = layer(x)",
+            "if skip:\n                out = (None, None)\n            else:\n"
+            "                out = (layer(x), x)\n                x = out[0]\n            seen = out[1]",
+        ),
+    ),
+    (MASK, LAYERS.replace(SKIPPED, NESTED.replace("continue", "draw = draw + 1\n                    continue"))),
+    (NUMBER, SCALED.replace("x * factor", "x[: int(factor)]")),
+    (NUMBER, SCALED.replace("scale(x, True)", "other = scale\nscale(x, True)")),
+    (NUMBER, SCALED.replace("scale(x, 2)", "scale(x, len(x))")),
+    (NUMBER, SCALED.replace("return x * factor", "factor = 2 * factor\n    return x * factor")),
+    (APART, HELPER.replace("def helper", "@torch.no_grad()\ndef helper")),
+    (APART, HELPER.replace("(x):\n    print", "(x):\n    yield x\n    print")),
+    (APART, HELPER + "\n\nhelper = torch.compile(helper)\n"),
+    (MARK, TURNS.replace("2, 4, 8", "1, 4, 8")),
+    (MARK, TURNS.replace("run(torch.ones(3, 4, 8))", "z = torch.ones(3, 4, 8)\nrun(z)")),
+    (MARK, TURNS.replace("run(torch.ones(2, 4, 8))", "if True:\n    run(torch.ones(2, 4, 8))")),
     (HOIST, READ + '\nos.environ["SCALE"] = "2"\n'),
     (HOIST, READ.replace("def run(x):", "def run(x, key='SCALE'):").replace('("SCALE"', "(key")),
     (HOIST, READ.replace("    return", "    import os\n    return")),
