@@ -1,10 +1,16 @@
-"""Fixes that change more than one place, or need more than a function to be seen: `(title, before, changes)`."""
+"""Fixes that change more than one place, or need more than a function to be seen: `(title, before, changes)`; and what
+fixes write, compiled and run."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fixing import fixed
 from project_on_disk import ProjectOnDisk
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IMPORTS = "import os\nimport random\nimport numpy as np\nimport torch\nfrom torch import nn\n\n"
 COUNTER = """
@@ -158,7 +164,28 @@ COUNT, MASK, HOIST, UNSET = "count in", "leave the layer", "read it when", "leav
 FAKE, RULE, SIZES, TENSOR, UNIFORM = "register a", "leave out the", "compile with", "set it to", "draw with `random"
 TORCH, CALL, CAPTURE, WHOLE = "draw with torch", "ask for", "capture it", "capture it with `fullgraph"
 SYMBOLIC = "trace the counter"
-APART = "keep the function out"
+APART, EVERY = "keep the function out", "run every expert"
+EXPERTS = """
+class Experts(nn.ModuleList):
+    def forward(self, x, best, weights):
+        out = torch.zeros_like(x)
+        mask = nn.functional.one_hot(best, len(self)).permute(2, 1, 0)
+        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()
+        for i in hit:
+            slot, token = torch.where(mask[i].squeeze(0))
+            y = self[i[0]](x[token]) * weights[token, slot, None]
+            out.index_add_(0, token, y)
+        return out
+
+
+experts = torch.compile(Experts(nn.Linear(3, 3) for _ in range(4)))
+experts(torch.ones(5, 3), torch.zeros(5, 2, dtype=torch.long), torch.ones(5, 2))
+"""
+FOUND = "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n"
+PAIRS = """            chosen = mask[i]
+            slot, token = torch.unravel_index(torch.arange(chosen.numel(), device=chosen.device), chosen.shape)
+"""
+COUNTED = "torch.where(chosen.flatten()[:, None] > 0, y, 0)"
 HELPER = """
 def helper(x):
     print(os.getpid())
@@ -373,6 +400,12 @@ SILENT = [
     (NUMBER, SCALED.replace("scale(x, True)", "other = scale\nscale(x, True)")),
     (NUMBER, SCALED.replace("scale(x, 2)", "scale(x, len(x))")),
     (NUMBER, SCALED.replace("return x * factor", "factor = 2 * factor\n    return x * factor")),
+    (EVERY, EXPERTS.replace("return out", "return out, hit")),
+    (EVERY, EXPERTS.replace("return out", "return out, token")),
+    (EVERY, EXPERTS.replace("y = self", "y = token.sum() * self")),
+    (EVERY, EXPERTS.replace("out.index_add_(0, token, y)", "out[token] = y")),
+    (EVERY, EXPERTS.replace("y = self", "if i[0] == 2:\n                break\n            y = self")),
+    (EVERY, EXPERTS.replace("mask[i].sq", "(1 - mask[i]).sq")),
     (APART, HELPER.replace("def helper", "@torch.no_grad()\ndef helper")),
     (APART, HELPER.replace("(x):\n    print", "(x):\n    yield x\n    print")),
     (APART, HELPER + "\n\nhelper = torch.compile(helper)\n"),
@@ -435,3 +468,94 @@ def test_it_writes_what_one_would(
 @pytest.mark.parametrize(("title", "code"), SILENT)
 def test_it_keeps_silent(project: ProjectOnDisk, title: str, code: str) -> None:
     assert fixed(project, IMPORTS + code, title) == IMPORTS + code
+
+
+CLAMP = """
+@torch.compile
+def run(x, y):
+    if x.dtype == torch.float32 and (torch.isinf(x).any() or torch.isnan(x).any()):
+        top = torch.finfo(x.dtype).max - 1000
+        x = torch.clamp(x, min=-top, max=top)
+    return x * y
+"""
+SIZES = """
+@torch.compile
+def run(x, r: torch.Tensor):
+    one = nn.functional.one_hot(x.argmax(-1)).float() @ x
+    return x.repeat_interleave(r, dim=0) + x + one + x.repeat_interleave(torch.tensor([1, 0, 2]), dim=0)
+"""
+FORCED = FLAGGED.replace("not skip:", "not skip or synced:").replace("(self, x)", "(self, x, synced=False)")
+MODULES = [
+    (MASK, LAYERS),
+    (MASK, LAYERS.replace(SKIPPED, NESTED)),
+    (MASK, FLAGGED),
+    (MASK, FORCED),
+    (EVERY, EXPERTS),
+]
+
+
+def ran(text: str, name: str, modes: tuple[bool, ...], *inputs: Tensor) -> tuple[list[Any], int]:
+    """What the program's compiled object gives, before and after compiling, and the number of graphs."""
+    import torch
+
+    graphs = 0
+
+    def backend(graph: Any, _: Any) -> Any:
+        nonlocal graphs
+        graphs += 1
+        return graph.forward
+
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    names: dict[str, Any] = {"__name__": "net"}
+    exec(text.replace("torch.compile(", "(").replace("@torch.compile\n", ""), names)
+    made, results = names[name], []
+    for mode in modes:
+        if isinstance(made, torch.nn.Module):
+            made.train(mode)
+        for seed in range(4):
+            torch.manual_seed(seed)
+            results.append(torch.compile(made, backend=backend)(*inputs))
+    return results, graphs
+
+
+def eager(text: str, name: str, modes: tuple[bool, ...], *inputs: Tensor) -> list[Any]:
+    import torch
+
+    with torch.compiler.set_stance("force_eager"):
+        return ran(text, name, modes, *inputs)[0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("title", "code"), MODULES)
+def test_layers_and_experts_that_always_run(project: ProjectOnDisk, title: str, code: str) -> None:
+    import torch
+
+    name = "experts" if title == EVERY else "net"
+    inputs: tuple[Tensor, ...] = (torch.linspace(-1, 1, 15).view(5, 3),)
+    if title == EVERY:
+        inputs = (
+            *inputs,
+            torch.tensor([[0, 2], [0, 3], [2, 0], [3, 2], [0, 2]]),
+            torch.linspace(0.5, 1, 10).view(5, 2),
+        )
+    modes = (True, False)
+    after = fixed(project, IMPORTS + code, title)
+    assert after != IMPORTS + code
+    results, graphs = ran(after, name, modes, *inputs)
+    torch.testing.assert_close(results, eager(IMPORTS + code, name, modes, *inputs))
+    assert graphs == (1 if title == EVERY else len(modes)), "one for training, one for evaluation if they differ"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("code", [CLAMP, SIZES])
+def test_tensors_whose_values_are_not_read(project: ProjectOnDisk, code: str) -> None:
+    import torch
+
+    inputs = (torch.tensor([[1.0, 2.0, 3.0], [0.5, float("inf"), 1.0], [1.0, 2.0, 9.0]]), torch.tensor([1, 1, 1]))
+    after = IMPORTS + code
+    for title in ("select with", "pass `num_classes`", "pass `output_size`"):
+        after = fixed(project, after, title)
+    results, graphs = ran(after, "run", (False,), *inputs)
+    torch.testing.assert_close(results, eager(IMPORTS + code, "run", (False,), *inputs), equal_nan=True)
+    assert graphs == 1
