@@ -1,7 +1,7 @@
 """`torch.compile(f, backend="mlir")`: enters a graph of Dynamo's, leaves a callable whose regions run as native code.
 
 Whatever goes wrong on the way leaves the region, or the graph, to eager with one line in the log `fullgraph.mlir`.
-`FULLGRAPH_DUMP=folder` writes the IR after every stage.
+`FULLGRAPH_DUMP=folder` writes the IR after every stage; `options={"compare": False}` trusts native code unseen.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +24,7 @@ from torch._dynamo.exc import TensorifyScalarRestartAnalysis
 from torch.fx import GraphModule
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 
+from .assembly import disassembled
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
 from .loader import LoadError
@@ -51,17 +53,28 @@ class Backend:
         self,
         report: Callable[[Lowered | Stage], None] = lambda event: None,
         stages: bool = False,
+        assembly: bool = False,
         dump: Path | None = None,
         worker: Worker | None = None,
     ) -> None:
         self.__name__ = "mlir"  # by which Dynamo's messages call it
         self.report = report
         self.stages = stages or dump is not None
+        self.assembly = assembly
         self.dump = dump
         self.worker = worker or shared_worker()
         self._numbers = count(1)
 
-    def __call__(self, graph: GraphModule, example_inputs: Sequence[Any], **options: object) -> Compiled:
+    def __call__(
+        self,
+        graph: GraphModule,
+        example_inputs: Sequence[Any],
+        *,
+        options: Mapping[str, bool] | None = None,
+        **others: object,
+    ) -> Compiled:
+        """`options` are those of `torch.compile`."""
+        compared = _compared(options or {})
         number = graph.meta.get(GRAPH_NUMBER) or next(self._numbers)
         if (reason := unavailable()) is not None:
             log.warning("graph %d runs eagerly: %s", number, reason)
@@ -71,9 +84,9 @@ class Backend:
         self.worker.start()
         try:
             compiled: Compiled = aot_autograd(
-                fw_compiler=self._compiler(number, Phase.FORWARD),
-                bw_compiler=self._compiler(number, Phase.BACKWARD),
-                inference_compiler=self._compiler(number, Phase.INFERENCE),
+                fw_compiler=self._compiler(number, Phase.FORWARD, compared),
+                bw_compiler=self._compiler(number, Phase.BACKWARD, compared),
+                inference_compiler=self._compiler(number, Phase.INFERENCE, compared),
                 decompositions=decompositions(),
             )(graph, example_inputs)
         except TensorifyScalarRestartAnalysis:  # no error: Dynamo traces again, with a number as a constant
@@ -85,13 +98,20 @@ class Backend:
             return graph.forward
         return compiled
 
-    def _compiler(self, number: int, phase: Phase) -> Compiled:
-        return lambda graph, inputs: Lowering(self, number, phase).compile(graph)
+    def _compiler(self, number: int, phase: Phase, compared: bool) -> Compiled:
+        return lambda graph, inputs: Lowering(self, number, phase, compared).compile(graph)
 
 
-def mlir(graph: GraphModule, example_inputs: Sequence[Any], **options: object) -> Compiled:
+def _compared(options: Mapping[str, bool]) -> bool:
+    """Whether regions are compared with eager on their first inputs."""
+    if unknown := sorted(options.keys() - {"compare"}):
+        raise ValueError(f"the backend mlir has no option {unknown[0]!r}, only 'compare'")
+    return options.get("compare", True)
+
+
+def mlir(graph: GraphModule, example_inputs: Sequence[Any], **settings: Any) -> Compiled:
     """The backend as torch finds it by its name."""
-    return _default()(graph, example_inputs, **options)
+    return _default()(graph, example_inputs, **settings)
 
 
 @cache
@@ -103,7 +123,8 @@ def _default() -> Backend:
 class Lowering:
     """One functional graph on its way to native code, and what is known of it while it runs."""
 
-    def __init__(self, backend: Backend, number: int, phase: Phase) -> None:
+    def __init__(self, backend: Backend, number: int, phase: Phase, compared: bool = True) -> None:
+        self._compared = compared
         self._backend = backend
         self._number = number
         self._phase = phase
@@ -147,8 +168,8 @@ class Lowering:
                     self._native[name] = region.ops
                     eager = planned.graph.get_submodule(name)
                     delattr(planned.graph, name)
-                    disagreed = partial(self._disagreed, name, region)
-                    native = NativeRegion(kernel, region, eager.forward, self._agreed, disagreed)
+                    judge = Verdicts(self, name, region)
+                    native = NativeRegion(kernel, region, eager.forward, judge, self._compared)
                     setattr(planned.graph, name, native)
         return planned.graph
 
@@ -158,32 +179,44 @@ class Lowering:
             return artifact
         for stage, text in artifact.stages:
             self._stage(name, stage, text)
+        if self._backend.assembly:
+            self._stage(name, "assembly", disassembled(artifact.code))
         try:
             return Kernel(artifact, region.signature)
         except LoadError as error:
             return Failed(str(error))
 
-    def _agreed(self, error: float) -> None:
+    def agreed(self, error: float) -> None:
         with self._lock:
             if self._max_abs_error is not None and error <= self._max_abs_error:
                 return
             self._max_abs_error = error
         self.report()
 
-    def _disagreed(
-        self, name: str, region: Region, reason: str, inputs: Sequence[Any], expected: Sequence[Any]
-    ) -> None:
+    def disagreed(self, name: str, region: Region, reason: str, inputs: Sequence[Any], expected: Sequence[Any]) -> None:
         """Give a region up for good, and leave what reproduces the difference."""
-        with self._lock:
-            if self._native.pop(name, None) is None:  # another thread has done so
-                return
+        if not self._withdrawn(name):
+            return
         place = None
         with contextlib.suppress(Exception):  # a full disk, values that cannot be pickled: the program goes on
             place = write_reproducer(
                 reproducers(self._backend.dump), region.text, region.signature, region.precisions, inputs, expected
             )
-        self._leave(name, region.ops, f"{reason}; see {place}" if place else reason)
+        told = f"{reason}; see {place}" if place else reason
+        self._backend.worker.quarantine(region.text, region.signature, told)
+        self._leave(name, region.ops, told)
         self.report()
+
+    def abandoned(self, name: str, region: Region, reason: str) -> None:
+        """Give a region up in this graph."""
+        if self._withdrawn(name):
+            self._leave(name, region.ops, reason)
+            self.report()
+
+    def _withdrawn(self, name: str) -> bool:
+        """False where another thread has done so."""
+        with self._lock:
+            return self._native.pop(name, None) is not None
 
     def _leave(self, name: str, operators: Sequence[str], reason: str) -> None:
         log.warning("graph %d (%s): %s runs eagerly: %s", self._number, self._phase.value, name, reason)
@@ -215,6 +248,24 @@ class Lowering:
             with contextlib.suppress(OSError):  # a dump is not worth a failure
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / file).write_text(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What is learned of one region, told to the lowering of its graph."""
+
+    lowering: Lowering
+    name: str
+    region: Region
+
+    def agreed(self, error: float) -> None:
+        self.lowering.agreed(error)
+
+    def disagreed(self, reason: str, inputs: Sequence[Any], expected: Sequence[Any]) -> None:
+        self.lowering.disagreed(self.name, self.region, reason, inputs, expected)
+
+    def abandoned(self, reason: str) -> None:
+        self.lowering.abandoned(self.name, self.region, reason)
 
 
 def _boxed(graph: GraphModule) -> Compiled:

@@ -2,7 +2,8 @@
 
 An entry is found by all that decides it: the region, its signature, the lowering's own code, the versions of torch and
 torch-mlir, and the processor. It is code that will run, so that only a folder that nobody else can write is trusted,
-and an entry that does not match its digest is dropped.
+and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it differed
+from eager, and is not to run again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ MOST = 1 << 30
 PRUNED_EVERY = 64
 """Entries written by one process between two looks at how much there is."""
 PROCESSOR = ("model name", "flags")
+VERDICT = ".differs"
 
 
 class ObjectCache:
@@ -38,7 +40,23 @@ class ObjectCache:
 
     def load(self, text: str, signature: Signature) -> Artifact | None:
         """The region's code; None where there is none, or none that can be trusted."""
-        path = self._path(text, signature)
+        if (payload := self._read(self._path(text, signature))) is None:
+            return None
+        entry, _, code = payload.partition(b"\n")
+        return Artifact(code, entry.decode())
+
+    def store(self, text: str, signature: Signature, artifact: Artifact) -> None:
+        self._write(self._path(text, signature), artifact.entry.encode() + b"\n" + artifact.code)
+
+    def verdict(self, text: str, signature: Signature) -> str | None:
+        """Why the region's code is not to run, as `condemn` was told; None if it may."""
+        payload = self._read(self._path(text, signature).with_suffix(VERDICT))
+        return None if payload is None else payload.decode()
+
+    def condemn(self, text: str, signature: Signature, reason: str) -> None:
+        self._write(self._path(text, signature).with_suffix(VERDICT), reason.encode())
+
+    def _read(self, path: Path) -> bytes | None:
         try:
             if not _is_private(self._folder):
                 return None
@@ -47,16 +65,14 @@ class ObjectCache:
             if _digest(payload) != digest:
                 path.unlink(missing_ok=True)
                 return None
-            os.utime(path)  # used, and so the last to be dropped
+            with contextlib.suppress(OSError):  # a disk that can only be read
+                os.utime(path)  # used, and so the last to be dropped
         except OSError:
             return None
-        entry, _, code = payload.partition(b"\n")
-        return Artifact(code, entry.decode())
+        return payload
 
-    def store(self, text: str, signature: Signature, artifact: Artifact) -> None:
+    def _write(self, path: Path, payload: bytes) -> None:
         """Write the entry whole or not at all; a full or read-only disk only costs time."""
-        payload = artifact.entry.encode() + b"\n" + artifact.code
-        path = self._path(text, signature)
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(self._folder):

@@ -6,11 +6,11 @@ Regions are functional and draw no random numbers, so computing one twice change
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from .compare import Comparison, compare
+from .compare import compare
 from .lower.signature import TensorSpec
 from .runtime import Kernel
 
@@ -23,6 +23,18 @@ GROWTH = 4
 """After those, inputs are compared that are this many times larger than all before: errors in sums grow with them."""
 
 
+class Judge(Protocol):
+    """Learns how a region compares with eager."""
+
+    def agreed(self, error: float) -> None: ...
+
+    def disagreed(self, reason: str, inputs: Sequence[Any], expected: Sequence[Any]) -> None:
+        """The region is the eager one from now on."""
+
+    def abandoned(self, reason: str) -> None:
+        """So it is then, but nothing is known against its code."""
+
+
 class NativeRegion:
     """Takes and gives what the eager region does. After a mismatch it is the eager region."""
 
@@ -31,17 +43,17 @@ class NativeRegion:
         kernel: Kernel,
         region: Region,
         eager: Callable[..., Any],
-        agreed: Callable[[float], None],
-        disagreed: Callable[[str, Sequence[Any], Sequence[Any]], None],
+        judge: Judge,
+        compared: bool = True,
     ) -> None:
+        """Unless `compared`, native code is believed from the first call on."""
         self._kernel: Kernel | None = kernel
         self._output_shapes = region.output_shapes
         self._precisions = region.precisions
         self._eager = eager
-        self._agreed = agreed
-        self._disagreed = disagreed
-        self._settled = False
-        """Whether it has been compared and takes no other shapes."""
+        self._judge = judge
+        self._settled = not compared
+        """Whether it is compared no more: it takes no other shapes than it was compared on."""
         self._has_one_shape = all(
             None not in spec.shape for spec in region.signature.inputs if isinstance(spec, TensorSpec)
         )
@@ -71,13 +83,15 @@ class NativeRegion:
         expected = self._eager(*inputs)
         try:
             seen = compare(kernel.call(inputs, self._output_shapes(inputs)), expected, self._precisions)
-        except (RuntimeError, MemoryError) as error:  # no memory left for a second result
-            seen = Comparison(0.0, f"cannot be compared with eager: {str(error).partition(chr(10))[0]}")
+        except (RuntimeError, MemoryError) as error:  # no memory left for a second result, which is no verdict
+            self._kernel = None
+            self._judge.abandoned(f"cannot be compared with eager: {str(error).partition(chr(10))[0]}")
+            return expected
         if seen.mismatch is None:
-            self._agreed(seen.max_abs_error)
+            self._judge.agreed(seen.max_abs_error)
         else:
             self._kernel = None
-            self._disagreed(seen.mismatch, inputs, expected)
+            self._judge.disagreed(seen.mismatch, inputs, expected)
         return expected
 
 

@@ -80,7 +80,7 @@ class Worker:
         self._closed = False
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._compiled: dict[tuple[str, Signature, bool], Artifact] = {}
+        self._compiled: dict[tuple[str, Signature, bool], Artifact | Failed] = {}
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -95,19 +95,35 @@ class Worker:
         with self._lock:
             if (known := self._compiled.get(key)) is not None:
                 return known
-            answer = self._kept(text, signature) if self._cache is not None and not dump else self._ask(*key)
+            answer = self._kept(*key)
             if isinstance(answer, Artifact):
-                if len(self._compiled) >= REMEMBERED:
-                    del self._compiled[next(iter(self._compiled))]
-                self._compiled[key] = answer
+                self._remember(key, answer)
             return answer
 
-    def _kept(self, text: str, signature: Signature) -> Artifact | Failed:
+    def quarantine(self, text: str, signature: Signature, reason: str) -> None:
+        """No longer give the code of a region that was seen to differ from eager, nor in any process to come."""
+        with self._lock:
+            for dump in (False, True):
+                self._remember((text, signature, dump), _condemned(reason))
+            if self._cache is not None:
+                self._cache.condemn(text, signature, reason)
+
+    def _remember(self, key: tuple[str, Signature, bool], answer: Artifact | Failed) -> None:
+        if len(self._compiled) >= REMEMBERED:
+            del self._compiled[next(iter(self._compiled))]
+        self._compiled[key] = answer
+
+    def _kept(self, text: str, signature: Signature, dump: bool) -> Artifact | Failed:
         """The code from the cache, or from the compiler for the cache."""
-        assert self._cache is not None
+        if self._cache is None:
+            return self._ask(text, signature, dump)
+        if (reason := self._cache.verdict(text, signature)) is not None:
+            return _condemned(reason)
+        if dump:
+            return self._ask(text, signature, dump)
         if (known := self._cache.load(text, signature)) is not None:
             return known
-        answer = self._ask(text, signature, False)
+        answer = self._ask(text, signature, dump)
         if isinstance(answer, Artifact):
             self._cache.store(text, signature, answer)
         return answer
@@ -160,6 +176,10 @@ class Worker:
         if self._child is not None:
             self._child.abandon()
             self._child = None
+
+
+def _condemned(reason: str) -> Failed:
+    return Failed(f"as was seen before, {reason}")
 
 
 class Child:

@@ -22,6 +22,7 @@ from fullgraph.jit.events import Lowered, Phase, Stage
 from fullgraph.jit.loader import LoadError
 from fullgraph.jit.lower.signature import Artifact, Signature
 from fullgraph.jit.mlir import Backend
+from fullgraph.jit.object_cache import ObjectCache
 from fullgraph.jit.runtime import Kernel
 from fullgraph.jit.targets import STAGES
 from fullgraph.jit.worker import Limits, Worker
@@ -119,8 +120,11 @@ def test_forward_and_backward_are_told_apart() -> None:
 
 
 @pytest.fixture
-def miscompiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
-    """Every native region gives wrong results; the list grows with each call of one."""
+def miscompiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[int]]:
+    """Every native region gives wrong results; the list grows with each call of one.
+
+    What comes of that is kept where it ends with the test.
+    """
     calls: list[int] = []
 
     class Wrong(Kernel):
@@ -134,9 +138,12 @@ def miscompiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
             self.call = wrong
 
+    worker = Worker(cache=ObjectCache(tmp_path / "objects"))
     monkeypatch.setattr(mlir, "Kernel", Wrong)
+    monkeypatch.setattr(mlir, "shared_worker", lambda: worker)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return calls
+    yield calls
+    worker.close()
 
 
 def test_a_region_that_differs_is_given_up(
@@ -158,6 +165,50 @@ def test_a_region_that_differs_is_given_up(
     (folder,) = (tmp_path / "fullgraph/mismatches").iterdir()
     done = subprocess.run([sys.executable, folder / "reproduce.py"], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Comparison(max_abs_error="), done.stderr
+
+
+def test_a_region_that_differed_never_runs_again(miscompiling: list[int], lines: Callable[[], list[str]]) -> None:
+    assert right(Seen().compile(scaled))
+    for stages in (False, True):
+        torch._dynamo.reset()
+        seen = Seen(stages=stages)
+        assert right(seen.compile(scaled))
+        assert (seen.last.mlir_ops, seen.last.eager_ops) == (0, 4)
+    assert len(miscompiling) == 1
+    assert [line.partition("differs")[0] for line in lines()] == [
+        "graph 1 (inference): region_0 runs eagerly: output 0 ",
+        *["graph 1 (inference): region_0 runs eagerly: as was seen before, output 0 "] * 2,
+    ]
+
+
+def test_for_want_of_memory_a_region_is_given_up_but_not_for_good(
+    lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise MemoryError("no room for 8 bytes\nmore of it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(region, "compare", fail)
+        seen = Seen()
+        compiled = seen.compile(scaled)
+        assert all(right(compiled) for _ in range(2))
+    compiles_eagerly(lines(), seen, "cannot be compared with eager: no room for 8 bytes")
+    torch._dynamo.reset()
+    again = Seen()
+    assert right(again.compile(scaled))
+    assert again.last.mlir_ops == 4
+
+
+def test_comparing_can_be_switched_off(miscompiling: list[int], lines: Callable[[], list[str]]) -> None:
+    seen = Seen()
+    compiled, x = seen.compile(scaled, options={"compare": False}), torch.randn(4, 8)
+    torch.testing.assert_close(compiled(x, x), scaled(x, x) + 1)
+    assert (seen.last.mlir_ops, seen.last.max_abs_error, lines()) == (4, None, [])
+
+
+def test_there_are_no_other_options() -> None:
+    with pytest.raises(Exception, match="the backend mlir has no option 'fast', only 'compare'"):
+        torch.compile(scaled, backend="mlir", options={"fast": True})(torch.ones(2), torch.ones(2))
 
 
 def test_a_reproducer_that_cannot_be_written_does_no_harm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from mlir_regions import SCALED, SCALED_SIGNATURE
 from fullgraph.jit import object_cache
 from fullgraph.jit.lower.signature import Artifact
 from fullgraph.jit.object_cache import ObjectCache
-from fullgraph.jit.worker import Limits, Worker
+from fullgraph.jit.worker import Failed, Limits, Worker
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 SUPPORT = Path(__file__).parents[2] / "support"
@@ -57,8 +58,8 @@ def test_another_process_needs_no_compiler(tmp_path: Path) -> None:
     folder = tmp_path / "objects"
     command = [sys.executable, "-c", PROGRAM, str(folder)]
     env = {**os.environ, "PYTHONPATH": str(SUPPORT)}
-    several = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    together = {process.communicate(timeout=60)[0].split()[0:2] == [*_expected(folder)] for process in several}
+    several = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    together = {process.communicate(timeout=120)[0].split()[0:2] == [*_expected(folder)] for process in several}
     assert together == {True}
     again = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=60)
     assert again.stdout.split()[2] == "False"
@@ -84,6 +85,28 @@ def test_what_is_damaged_is_made_again(artifact: Artifact, tmp_path: Path) -> No
         assert compile_with(cache) == (made, False)
 
 
+def test_a_verdict_is_for_all_processes_and_one_region(artifact: Artifact, tmp_path: Path) -> None:
+    folder = tmp_path / "objects"
+    first, other = Worker(Limits(seconds=20), ObjectCache(folder)), f"{SCALED}// another"
+    assert first.compile(SCALED, SCALED_SIGNATURE) == artifact
+    first.quarantine(SCALED, SCALED_SIGNATURE, "it is off by 1")
+    assert first.compile(SCALED, SCALED_SIGNATURE) == Failed("as was seen before, it is off by 1")
+    first.close()
+    second = Worker(Limits(seconds=20), ObjectCache(folder))
+    for dump in (False, True):
+        assert second.compile(SCALED, SCALED_SIGNATURE, dump) == Failed("as was seen before, it is off by 1")
+    assert second.pid is None
+    assert isinstance(second.compile(other, SCALED_SIGNATURE), Artifact)
+    second.close()
+
+
+def test_without_a_cache_a_verdict_is_for_this_process(artifact: Artifact) -> None:
+    worker = Worker(Limits(seconds=20))
+    worker.quarantine(SCALED, SCALED_SIGNATURE, "it is off by 1")
+    assert isinstance(worker.compile(SCALED, SCALED_SIGNATURE), Failed)
+    worker.close()
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o770])
 def test_a_folder_that_others_can_write_is_not_trusted(artifact: Artifact, tmp_path: Path, mode: int) -> None:
     cache = ObjectCache(tmp_path / "objects")
@@ -98,6 +121,19 @@ def test_a_place_that_cannot_be_written_costs_nothing_but_time(artifact: Artifac
     (tmp_path / "file").write_text("in the way")
     made, needed = compile_with(ObjectCache(tmp_path / "file" / "objects"))
     assert (made.entry, needed) == (artifact.entry, True)
+
+
+def test_what_lies_on_a_disk_that_can_only_be_read_is_used(
+    artifact: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = ObjectCache(tmp_path / "objects")
+    cache.store(SCALED, SCALED_SIGNATURE, artifact)
+
+    def refuse(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert compile_with(cache) == (artifact, False)
 
 
 def test_what_decides_the_code_is_in_the_key(

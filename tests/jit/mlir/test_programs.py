@@ -77,6 +77,8 @@ sys.addaudithook(lambda event, details: started.add(details[0]) if event == "sub
 print(trained(f, dynamic=False), trained(f, dynamic=True), started == {sys.executable})
 """,
         PATH=str(tmp_path),
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+        TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"),
     )
     assert printed == "(4, {3}) (2, {3}) True\n"
 
@@ -101,6 +103,72 @@ def test_a_full_disk(tmp_path: Path) -> None:
     if subprocess.run([*wrapper, "true"], env=os.environ | places, capture_output=True, check=False).returncode:
         pytest.skip("this system does not let users mount")
     assert run(FULL, *wrapper, **places) == "No space left on device\n(4, {3})\n"
+
+
+@pytest.mark.parametrize("place", ["/proc", "/dev/null/nowhere"])
+def test_a_cache_that_cannot_be_written(place: str) -> None:
+    assert run("print(native(f))", XDG_CACHE_HOME=place) == "3\n"
+
+
+READ_ONLY = 'mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && exec "$@"'
+
+
+def test_a_disk_that_can_only_be_read(tmp_path: Path) -> None:
+    places = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    wrapper = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh")
+    if subprocess.run([*wrapper, "true"], env=os.environ | places, capture_output=True, check=False).returncode:
+        pytest.skip("this system does not let users mount")
+    assert run("print(native(f))", *wrapper, **places) == "3\n"
+    assert kept(tmp_path) == []
+    assert run("print(native(f))", **places) == "3\n"
+    assert len(kept(tmp_path)) == 1
+    assert run("print(native(f), native(g))", *wrapper, **places) == "3 2\n"
+
+
+def test_a_process_that_may_not_write_to_files(tmp_path: Path) -> None:
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))\n"
+    assert run(f"{limit}print(native(f), native(g))", XDG_CACHE_HOME=str(tmp_path)) == "3 2\n"
+    assert kept(tmp_path) == []
+
+
+def test_entries_that_are_damaged(tmp_path: Path) -> None:
+    run("native(f), native(g)", XDG_CACHE_HOME=str(tmp_path))
+    before = {path: path.read_bytes() for path in kept(tmp_path)}
+    for path, content in before.items():
+        path.write_bytes(content[:-9] + bytes(9))
+    assert run("print(native(f), native(g))", XDG_CACHE_HOME=str(tmp_path)) == "3 2\n"
+    assert {path: path.read_bytes() for path in kept(tmp_path)} == before
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / "fullgraph/objects").rglob("*") if path.is_file())
+
+
+WRONG = """
+from fullgraph.jit import mlir
+kernel = mlir.Kernel
+def wrong(*arguments):
+    made = kernel(*arguments)
+    run = made.call
+    made.call = lambda inputs, shapes: tuple(output + 1 for output in run(inputs, shapes))
+    return made
+"""
+
+
+def test_a_region_that_differed_is_eager_in_later_programs(tmp_path: Path) -> None:
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    number, told = run(f"{WRONG}mlir.Kernel = wrong\nprint(native(f))", **places).splitlines()
+    assert number == "0"
+    assert "region_0 runs eagerly: output 0 differs from eager in 32 of 32 elements" in told
+    number, told = run("print(native(f))", **places).splitlines()
+    assert number == "0"
+    assert "region_0 runs eagerly: as was seen before, output 0 differs from eager in 32 of 32 elements" in told
+    (folder,) = (tmp_path / "state/fullgraph/mismatches").iterdir()
+    assert told.endswith(f"; see {folder}")
+    subprocess.run(
+        [sys.executable, "-m", "fullgraph.cli", "cache", "clear", "objects"], env=os.environ | places, check=True
+    )
+    assert run("print(native(f))", **places) == "3\n"
 
 
 def test_every_stage_is_written_where_the_user_wants(tmp_path: Path) -> None:
