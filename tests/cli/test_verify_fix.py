@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,39 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
 def test_fixing_goes_alone(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "--fix", other, __file__]) == 2
     assert "and fixing can't be asked for together" in capsys.readouterr().err
+
+
+UNFORESEEN = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+
+    def forward(self, x, synced=False):
+        for layer in self.layers:
+            skip = False
+            if self.training:
+                skip = torch.rand(()) < 0.5
+            if not skip or synced:
+                x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize("column", [19, None])
+def test_a_break_that_nobody_predicted_gets_the_fixes_of_its_id(tmp_path: Path, column: int | None) -> None:
+    from fullgraph.jit.events import Break, BreakKind
+    from fullgraph.jit.mend.unforeseen import fixes_of
+
+    end = None if column is None else column + 4
+    known = (BreakKind.GRAPH_BREAK, "m.py", 15, column, end, "Net.forward", "")
+    broken = Break(1, *known, "GB0170", "Data-dependent branching", "m.py:15", None)
+    file, contents = str(tmp_path / "m.py"), {str(tmp_path / "m.py"): UNFORESEEN.encode()}
+    (fix,) = fixes_of(broken, file, contents)
+    assert (fix.title, fix.edits[0].path) == ("leave the layer out by a mask", "m.py")
+    assert fixes_of(replace(broken, gb="GB9999"), file, contents) == ()
+    assert fixes_of(broken, file + "i", {}) == ()
