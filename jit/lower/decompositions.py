@@ -11,10 +11,14 @@ import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._ops import OperatorBase, OpOverload
+from torch._refs import rsub
 from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 HALF = (torch.bfloat16, torch.float16)
+NARROW = (torch.uint8, torch.int8, torch.int16)
+BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
+"""Integers in which the bits of a float are read."""
 
 # Beyond the core set: normalisations and softmax, forward and backward, as pointwise operations and reductions.
 MORE = (
@@ -24,11 +28,15 @@ MORE = (
     aten._native_batch_norm_legit_functional,
     aten._native_batch_norm_legit_no_training,
     aten._softmax,
+    aten.as_strided_copy,
+    aten.dist,
     aten.gelu,
     aten.logsumexp,
     aten.native_group_norm,
     aten.native_layer_norm,
+    aten.permute_copy,
     aten.squeeze.dims,
+    aten.unbind_copy.int,
 )
 
 # A kernel of ATen does better, or its parts would read through indices, which ATen checks and native code does not.
@@ -41,7 +49,6 @@ WHOLE = (
 
 ACCUMULATE = (
     aten._adaptive_avg_pool3d.default,
-    aten.avg_pool2d.default,
     aten.avg_pool3d.default,
     aten.linalg_vector_norm.default,
     aten.mean.default,
@@ -56,15 +63,39 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
     """Random operators stay whole: their parts would draw other numbers from torch's generator than eager does."""
     table: dict[OperatorBase, Callable[..., object]] = {**core_aten_decompositions(), **get_decompositions(MORE)}
     return {operator: rule for operator, rule in table.items() if not _stays_whole(operator)} | {
+        aten._adaptive_avg_pool2d.default: _adaptive_average,
+        aten._cdist_forward.default: _distances,
+        aten._to_copy.default: _converted,
+        aten.amax.default: _of_one_number,
+        aten.amin.default: _of_one_number,
+        aten.angle.default: _angle,
+        aten.avg_pool2d.default: _average,
         aten.clamp.default: _clamp,
         aten.clamp.Tensor: _clamp_by_tensors,
+        aten.constant_pad_nd.default: _padded,
+        aten.copysign.Tensor: _copysign,
+        aten.digamma.default: partial(_in_double_precision, _digamma),
+        aten.div.Tensor_mode: _rounded_division,
         aten.eq.Tensor: _equal,
+        aten.fmax.default: _fmax,
+        aten.fmin.default: _fmin,
+        aten.fmod.Tensor: _fmod,
         aten.hardtanh.default: _hardtanh,
+        aten.hypot.default: _hypot,
+        aten.lgamma.default: partial(_in_double_precision, _lgamma),
+        aten.max.dim: _extreme_of_one_number,
         aten.maximum.default: _maximum,
+        aten.min.dim: _extreme_of_one_number,
         aten.minimum.default: _minimum,
+        aten.nextafter.default: _nextafter,
+        aten.polygamma.default: _polygamma,
+        aten.narrow_copy.default: lambda *arguments: torch.narrow(*arguments).clone(),
         aten.pow.Tensor_Scalar: _power,
+        aten.rsub.Scalar: _difference_from_a_number,
+        aten.signbit.default: _signbit,
         aten.var.correction: _variance,
         aten.var_mean.correction: _variance_and_mean,
+        aten.view_copy.default: lambda value, shape: value.view(shape).clone(),
         **{operator: partial(_in_single_precision, operator) for operator in ACCUMULATE},
     }
 
@@ -135,6 +166,186 @@ def _power(base: Tensor, exponent: float) -> object:
             return base * base * base
         case _:
             return NotImplemented
+
+
+# What torch-mlir has no lowering for, or only an inexact one.
+
+
+def _converted(value: Tensor, **options: Any) -> object:
+    """ATen goes through a wide integer; what a narrow one can't hold is anything in a direct conversion."""
+    if not value.is_floating_point() or options.get("dtype") not in NARROW:
+        return NotImplemented
+    return aten._to_copy.default(value.to(torch.int64), **options)
+
+
+def _of_one_number(value: Tensor, *arguments: object) -> object:
+    """A reduction of what has no dimensions."""
+    return NotImplemented if value.ndim else value.clone()
+
+
+def _extreme_of_one_number(value: Tensor, *arguments: object) -> object:
+    return NotImplemented if value.ndim else (value.clone(), torch.zeros_like(value, dtype=torch.int64))
+
+
+def _padded(value: Tensor, pad: Sequence[int], fill: complex = 0) -> object:
+    """Less than nothing is cut off first."""
+    if not any(type(size) is int and size < 0 for size in pad):
+        return NotImplemented
+    for dim, sides in enumerate(zip(pad[::2], pad[1::2], strict=True), start=1):
+        low, high = (max(-size, 0) for size in sides)
+        value = value.narrow(-dim, low, value.shape[-dim] - low - high)
+    return aten.constant_pad_nd.default(value, [max(size, 0) for size in pad], fill)
+
+
+def _average(value: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), *options: Any) -> object:
+    if not stride:
+        return aten.avg_pool2d.default(value, kernel_size, kernel_size, *options)
+    return _in_single_precision(aten.avg_pool2d.default, value, kernel_size, stride, *options)
+
+
+def _difference_from_a_number(value: Tensor, number: complex, alpha: complex = 1) -> Tensor:
+    """torch-mlir takes a number in the place of a tensor for a float32."""
+    if value.dtype != torch.float64:
+        return rsub(value, number, alpha=alpha)
+    return torch.add(-(value * alpha), number)
+
+
+def _angle(value: Tensor) -> object:
+    if not _are_floats(value):
+        return NotImplemented
+    return torch.where(value.isnan(), value, torch.where(value < 0, math.pi, 0.0).to(value.dtype))
+
+
+def _fmax(left: Tensor, right: Tensor) -> object:
+    if not _are_floats(left, right):
+        return NotImplemented
+    return torch.where((left > right) | right.isnan(), left, right)
+
+
+def _fmin(left: Tensor, right: Tensor) -> object:
+    if not _are_floats(left, right):
+        return NotImplemented
+    return torch.where((left < right) | right.isnan(), left, right)
+
+
+def _fmod(left: Tensor, right: Tensor) -> object:
+    if not _are_floats(left, right):
+        return NotImplemented
+    size = torch.remainder(left.abs(), right.abs())
+    return torch.where(size == 0, left * 0, torch.where(left < 0, -size, size))
+
+
+def _hypot(left: Tensor, right: Tensor) -> object:
+    """Through the ratio, because the squares overflow; infinity wins over NaN."""
+    if not _are_floats(left, right):
+        return NotImplemented
+    left, right = left.abs(), right.abs()
+    long, short = torch.maximum(left, right), torch.minimum(left, right)
+    ratio = short / long
+    length = torch.where(long == 0, long, long * (1 + ratio * ratio).sqrt())
+    return torch.where(left.isinf() | right.isinf(), math.inf, length)
+
+
+def _rounded_division(left: Tensor, right: Tensor, *, rounding_mode: str | None) -> object:
+    if not _are_floats(left, right) or left.dtype in HALF:
+        return NotImplemented
+    quotient = left / right
+    if rounding_mode != "floor":
+        return quotient if rounding_mode is None else quotient.trunc()
+    whole = ((left - torch.remainder(left, right)) / right).round()
+    below = torch.where((left != 0) & ((left < 0) != (right < 0)), -1.0, 0.0).to(left.dtype)
+    whole = torch.where(right.isinf() & left.isfinite(), below, whole)
+    return torch.where(right == 0, quotient, torch.where(whole == 0, quotient * 0, whole))
+
+
+def _signbit(value: Tensor) -> object:
+    if not _are_floats(value):
+        return NotImplemented
+    wide = value.float() if value.dtype in HALF else value
+    return wide.view(BITS[wide.dtype]) < 0
+
+
+def _copysign(size: Tensor, sign: Tensor) -> object:
+    if not _are_floats(size, sign):
+        return NotImplemented
+    return torch.where(torch.signbit(sign), -size.abs(), size.abs())
+
+
+def _nextafter(value: Tensor, towards: Tensor) -> object:
+    """A float's neighbours are those of its bits, read as an integer."""
+    if not _are_floats(value, towards) or value.dtype != towards.dtype or value.dtype not in BITS:
+        return NotImplemented
+    value, towards = torch.broadcast_tensors(value, towards)  # type: ignore[no-untyped-call]
+    outwards = (value > 0) == (towards > value)
+    bits = value.view(BITS[value.dtype])
+    next_ = (bits + torch.where(outwards, 1, -1).to(bits.dtype)).view(value.dtype)
+    least = torch.finfo(value.dtype).smallest_normal * torch.finfo(value.dtype).eps
+    next_ = torch.where(value == 0, torch.where(towards > 0, least, -least).to(value.dtype), next_)
+    next_ = torch.where(value == towards, towards, next_)
+    return torch.where(value.isnan() | towards.isnan(), value + towards, next_)
+
+
+def _adaptive_average(value: Tensor, output_size: Sequence[int]) -> object:
+    """Where the windows do not overlap."""
+    *outer, height, width = value.shape
+    rows, columns = output_size
+    sizes = (height, width, rows, columns)
+    if not all(type(size) is int and size for size in sizes) or height % rows or width % columns:
+        return NotImplemented
+    parts = value.reshape(*outer, rows, height // rows, columns, width // columns)
+    return parts.mean((-3, -1))
+
+
+def _distances(left: Tensor, right: Tensor, p: float, compute_mode: int | None) -> object:
+    if not _are_floats(left, right) or p not in (1.0, 2.0):
+        return NotImplemented
+    difference = left.unsqueeze(-2) - right.unsqueeze(-3)
+    return difference.abs().sum(-1) if p == 1.0 else difference.square().sum(-1).sqrt()
+
+
+# Functions of which ATen has a scalar loop: in double precision a few terms are exact to the last bit of a float.
+
+
+def _in_double_precision(rule: Callable[[Tensor], Tensor], value: Tensor) -> object:
+    return rule(value.double()).float() if value.dtype == torch.float32 else NotImplemented
+
+
+SHIFT = 8
+"""From here on the asymptotic series below have all digits that a float has."""
+
+
+def _lgamma(value: Tensor) -> Tensor:
+    """Stirling's series, after a step up where the argument is small; by reflection where it is negative."""
+    x = torch.where(value < 0.5, 1 - value, value)
+    product = math.prod((x + i for i in range(1, SHIFT)), start=x)
+    far = torch.where(x < SHIFT, x + SHIFT, x)
+    inverse = 1 / (far * far)
+    rest = 1 / 1260 - inverse * (1 / 1680 - inverse * (1 / 1188 - inverse * 691 / 360360))
+    series = (1 / 12 - inverse * (1 / 360 - inverse * rest)) / far
+    result = (far - 0.5) * far.log() - far + math.log(2 * math.pi) / 2 + series
+    result = torch.where(x < SHIFT, result - product.log(), result)
+    sine = (math.pi * (value - value.round())).sin().abs()
+    result = torch.where(value < 0.5, math.log(math.pi) - sine.log() - result, result)
+    result = torch.where((value == 1) | (value == 2), 0.0, result)
+    return torch.where(value.isinf(), math.inf, result)
+
+
+def _digamma(value: Tensor) -> Tensor:
+    x = torch.where(value < 0.5, 1 - value, value)
+    steps = sum(1 / (x + i) for i in range(SHIFT))
+    far = torch.where(x < SHIFT, x + SHIFT, x)
+    inverse = 1 / (far * far)
+    series = inverse * (1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse / 132))))
+    result = far.log() - 0.5 / far - series
+    result = torch.where(x < SHIFT, result - steps, result)
+    turn = math.pi * (value - value.round())
+    result = torch.where(value < 0.5, result - math.pi * turn.cos() / turn.sin(), result)
+    result = torch.where((value < 0) & (value == value.round()), math.nan, result)
+    return torch.where(value == 0, -1 / value, result)
+
+
+def _polygamma(order: int, value: Tensor) -> object:
+    return NotImplemented if order else torch.digamma(value)
 
 
 def _variance(value: Tensor, dim: Sequence[int] | None = None, **options: Any) -> object:

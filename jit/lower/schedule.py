@@ -132,7 +132,7 @@ def _rows(producer: Nest, group: Group, nests: dict[ir.Operation, Nest]) -> tupl
             if (rows := group.members.get(user)) is None:
                 return None
             axes = nests[user].axes(use.operand_number)
-            if any(axes.count(row) != 1 for row in rows):
+            if len(axes) != len(producer.result_axes) or any(axes.count(row) != 1 for row in rows):
                 return None
             found.add(tuple(producer.result_axes[axes.index(row)] for row in rows))
     if len(found) != 1:

@@ -136,6 +136,8 @@ def _value_hindrance(node: Node) -> Reason | None:
         return Reason.EMPTY
     if _may_divide_by_zero(node):
         return Reason.INTEGER_DIVISION
+    if _rounds_a_number(node):
+        return Reason.DTYPE
     return Reason.SYMBOLIC_VIEW if _merges_symbolic_sizes(node) else None
 
 
@@ -162,6 +164,13 @@ def _may_divide_by_zero(node: Node) -> bool:
     divisor = node.args[1]
     signed = result.dtype != torch.uint8
     return not signed or not isinstance(divisor, int) or divisor in (0, -1) or node.target.overloadpacket is aten.pow
+
+
+def _rounds_a_number(node: Node) -> bool:
+    """A number in the place of the first tensor would be taken for a float32."""
+    first = next(iter(node.args), None)
+    tensor = isinstance(node.target, OpOverload) and node.target._overloadname == "Tensor"
+    return tensor and isinstance(first, float) and any(value.dtype == torch.float64 for value in _outputs(node))
 
 
 def _table_hindrance(node: Node, operator: OpOverload, table: Table) -> Reason | None:
