@@ -203,7 +203,7 @@ def _average(value: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = 
     return _in_single_precision(aten.avg_pool2d.default, value, kernel_size, stride, *options)
 
 
-def _difference_from_a_number(value: Tensor, number: complex, alpha: complex = 1) -> Tensor:
+def _difference_from_a_number(value: Tensor, number: complex, alpha: complex = 1) -> object:
     """torch-mlir takes a number in the place of a tensor for a float32."""
     if value.dtype != torch.float64:
         return rsub(value, number, alpha=alpha)
