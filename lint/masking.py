@@ -29,15 +29,21 @@ class Layers:
         self._scope = Scope(found, function)
 
     def chosen(
-        self, lines: Sequence[cst.BaseStatement], flag: str, decided: str | None, given: frozenset[str] = frozenset()
+        self,
+        lines: Sequence[cst.BaseStatement],
+        flag: str,
+        decided: str | None,
+        given: frozenset[str] = frozenset(),
+        apart: Sequence[cst.BaseStatement] = (),
     ) -> list[cst.BaseStatement] | None:
         """The lines, run always, and then what was there before taken wherever `flag` holds.
 
         `decided` is what Python asks before it looks at the flag, None if nothing; `given` are names that the way
-        around the lines binds to nothing of use. None where more happens than assignments of tensors.
+        around the lines binds to nothing of use; statements `apart` never run where the flag is looked at. None where
+        more happens than assignments of tensors.
         """
         way = way_of(self._found, lines, self._callable())
-        kept = None if way is None or way.result is not None else self._kept(way, lines, given)
+        kept = None if way is None or way.result is not None else self._kept(way, [*lines, *apart], given)
         if not kept:
             return None
         names = {name: fresh_name(self._found, f"kept_{name}") for name in kept}
@@ -49,12 +55,16 @@ class Layers:
             after = [cst.If(cst.parse_expression(decided), cst.IndentedBlock(after))]
         return [*before, *lines, *after]
 
+    def is_settled(self, name: str) -> bool:
+        """Whether nothing in the loop gives the name another value."""
+        return not any(m.findall(target, m.Name(name)) for target in _targets(self._loop))
+
     def _callable(self) -> frozenset[str]:
         """The loop's own names: layers."""
         return frozenset(node.value for node in m.findall(self._loop.target, m.Name()) if isinstance(node, cst.Name))
 
     def _kept(self, way: Way, lines: Sequence[cst.BaseStatement], given: frozenset[str]) -> list[str] | None:
-        """Names bound in the way that anything else reads; None where one is not surely a tensor of its old shape."""
+        """Names bound in the way that it, or anything but `lines`, reads; None where one is not surely a tensor."""
         own = {id(node) for statement in lines for node in m.findall(statement, m.Name())}
         elsewhere = {
             node.value
@@ -67,7 +77,7 @@ class Layers:
     def _may_be_chosen(self, name: str, way: Way, kept: Sequence[str]) -> bool:
         local = {id(value) for value in way.writes.values()}
         earlier = [value for value in self._scope.values_of(name) if id(value) not in local]
-        tensors = all(value is not None and is_tensor(self._scope, value, {}) for value in earlier)
+        tensors = all(value is not None and is_tensor(self._scope, value, {}, frozenset({name})) for value in earlier)
         known = tensors and (bool(earlier) or self._scope.is_parameter(name))
         made_of_it = set(names_of(way.writes[name])) & {*kept, *way.writes}
         return bool(known and made_of_it) and not any(mutates(part, name) for part in self._later())
@@ -85,6 +95,20 @@ class Layers:
                 case _:
                     part = node
         yield self._loop
+
+
+def _targets(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What is bound in a statement, and in all inside it."""
+    stack = [node]
+    while stack:
+        match part := stack.pop():
+            case cst.AssignTarget(target=target) | cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+                yield target
+            case cst.For(target=target) | cst.NamedExpr(target=target) | cst.Del(target=target):
+                yield target
+            case cst.AsName(name=target):
+                yield target
+        stack.extend(part.children)
 
 
 def line(code: str) -> cst.SimpleStatementLine:

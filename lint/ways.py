@@ -102,29 +102,30 @@ def _is_harmless(found: Slice, call: cst.CSTNode, trusted: frozenset[str]) -> bo
     return False
 
 
-def is_tensor(scope: Scope, value: cst.BaseExpression, also: dict[str, cst.BaseExpression]) -> bool:
-    """Whether it is a tensor, as far as the names of what makes it tell; `also` are names with the values they have."""
-    return _is_tensor(scope, value, also, frozenset())
-
-
-def _is_tensor(
-    scope: Scope, value: cst.BaseExpression, also: dict[str, cst.BaseExpression], within: frozenset[str]
+def is_tensor(
+    scope: Scope,
+    value: cst.BaseExpression,
+    also: dict[str, cst.BaseExpression],
+    within: frozenset[str] = frozenset(),
 ) -> bool:
-    """`within` are names whose own values are being asked."""
+    """Whether it is a tensor, as far as the names of what makes it tell; `also` are names with the values they have,
+    `within` those whose own values are being asked.
+    """
     match value:
         case cst.Name(value=name) if name in also:
-            return _is_tensor(scope, also[name], {other: made for other, made in also.items() if other != name}, within)
+            return is_tensor(scope, also[name], {other: made for other, made in also.items() if other != name}, within)
         case cst.Name(value=name) if name in within:
-            return not scope.is_argument(name)  # a local is first bound to something else, which is asked as well
+            # a local is first bound to something else, which is asked as well
+            return not scope.is_argument(name) or scope.is_tensor(value)
         case cst.Name(value=name) if values := scope.values_of(name):
             inner = frozenset({*within, name})
-            return all(made is not None and _is_tensor(scope, made, also, inner) for made in values)
+            return all(made is not None and is_tensor(scope, made, also, inner) for made in values)
         case cst.Call(func=cst.Attribute(value=cst.Name("self"))):
             return True
         case cst.BinaryOperation(left=left, right=right):
-            return _is_tensor(scope, left, also, within) or _is_tensor(scope, right, also, within)
+            return is_tensor(scope, left, also, within) or is_tensor(scope, right, also, within)
         case cst.Subscript(value=whole):
-            return _is_tensor(scope, whole, also, within)
+            return is_tensor(scope, whole, also, within)
     return scope.is_tensor(value)
 
 

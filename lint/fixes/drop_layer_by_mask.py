@@ -2,7 +2,8 @@
 
 The draw is made where it was made; the layer runs when it is left out as well, so that it draws what it draws, and its
 parameters get gradients of zero in place of none. Legal only where what follows in the loop is plain assignments of
-pure expressions, and what they give to the next round are tensors.
+pure expressions, and what they give to the next round are tensors. What a flag decides to do at the loop's end, such as
+collecting attentions, keeps the `continue` as it is where it is set.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..arithmetic import torch_name
-from ..blocks import only
+from ..blocks import lines_of, only
 from ..findings import Fix
 from ..masking import PYTHON_DRAW, Layers, line, loop_around
 from ..slice import Slice
@@ -37,6 +38,7 @@ def _masked(
 ) -> cst.IndentedBlock | None:
     body, drop = loop.body, fresh_name(found, "drop")
     asked, draw = _parts(branch)
+    extras: list[cst.If] = []
     match inside:
         case [cst.IndentedBlock()]:
             header: cst.BaseStatement = branch
@@ -46,7 +48,8 @@ def _masked(
         case [cst.IndentedBlock(), cst.If(orelse=None) as header, cst.IndentedBlock() as block] if (
             block.body[-1] is branch
         ):
-            last = _drawn(branch, f"{drop} = {found.code(branch.test)}")
+            extras = _extras(layers, loop)
+            last = _unless(extras, branch, _drawn(branch, f"{drop} = {found.code(branch.test)}"))
             drawn = [
                 line(f"{drop} = None"),
                 header.with_changes(body=block.with_changes(body=[*block.body[:-1], last])),
@@ -56,8 +59,33 @@ def _masked(
             return None
     assert isinstance(body, cst.IndentedBlock)
     at = [other is header for other in body.body].index(True)
-    chosen = layers.chosen(body.body[at + 1 :], drop, decided)
-    return None if chosen is None else body.with_changes(body=[*body.body[:at], *drawn, *chosen])
+    rest = body.body[at + 1 : len(body.body) - len(extras)]
+    chosen = layers.chosen(rest, drop, decided, apart=extras)
+    return None if chosen is None else body.with_changes(body=[*body.body[:at], *drawn, *chosen, *extras])
+
+
+def _extras(layers: Layers, loop: cst.For) -> list[cst.If]:
+    """The last statements of the loop's body that a flag decides about, one that the loop does not change."""
+    found: list[cst.If] = []
+    for part in reversed(lines_of(loop.body)):
+        match part:
+            case cst.If(test=cst.Name(value=name), orelse=None) if layers.is_settled(name):
+                found.insert(0, part)
+            case _:
+                break
+    return found
+
+
+def _unless(extras: list[cst.If], branch: cst.If, drawn: cst.BaseStatement) -> cst.BaseStatement:
+    """The branch as it is where anything extra is asked for."""
+    if not extras:
+        return drawn
+    tests = dict.fromkeys(cst.ensure_type(extra.test, cst.Name).value for extra in extras)
+    bare, other = branch.with_changes(leading_lines=()), drawn.with_changes(leading_lines=())
+    asked = cst.parse_expression(" or ".join(tests))
+    return cst.If(
+        asked, cst.IndentedBlock([bare]), cst.Else(cst.IndentedBlock([other])), leading_lines=branch.leading_lines
+    )
 
 
 def _parts(branch: cst.If) -> tuple[cst.BaseExpression | None, cst.BaseExpression]:

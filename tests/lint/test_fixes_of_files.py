@@ -90,6 +90,34 @@ NESTED_KEPT = """            drop = None
             if drop is not None:
                 x = torch.where(drop, kept_x, x)
 """
+ASKED = """            if self.training:
+                draw = torch.rand(())
+                if draw < 0.5:  # rarely
+                    continue
+            out = (layer(x), x)
+            x = out[0]
+            if more:
+                every += (out[1],)
+"""
+ASKED_KEPT = """            drop = None
+            if self.training:
+                draw = torch.rand(())
+                if more:
+                    if draw < 0.5:  # rarely
+                        continue
+                else:
+                    drop = draw < 0.5  # rarely
+            kept_x = x
+            out = (layer(x), x)
+            x = out[0]
+            if drop is not None:
+                x = torch.where(drop, kept_x, x)
+            if more:
+                every += (out[1],)
+"""
+COLLECTING = LAYERS.replace(SKIPPED, ASKED).replace(
+    "x):\n        for", "x, more=False):\n        every = ()\n        for"
+)
 READ = """
 @torch.compile
 def run(x):
@@ -396,6 +424,8 @@ SILENT = [
         ),
     ),
     (MASK, LAYERS.replace(SKIPPED, NESTED.replace("continue", "draw = draw + 1\n                    continue"))),
+    (MASK, COLLECTING.replace("x = out[0]", "x = out[0]\n            more = len(x) > 2")),
+    (MASK, COLLECTING.replace("if more:", "if out[0] is x:")),
     (NUMBER, SCALED.replace("x * factor", "x[: int(factor)]")),
     (NUMBER, SCALED.replace("scale(x, True)", "other = scale\nscale(x, True)")),
     (NUMBER, SCALED.replace("scale(x, 2)", "scale(x, len(x))")),
@@ -490,6 +520,7 @@ MODULES = [
     (MASK, LAYERS.replace(SKIPPED, NESTED)),
     (MASK, FLAGGED),
     (MASK, FORCED),
+    (MASK, COLLECTING),
     (EVERY, EXPERTS),
 ]
 
