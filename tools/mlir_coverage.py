@@ -1,9 +1,9 @@
 """Measures what MLIR computes as eager does and writes `jit/lower/support.json`, the table of what may go to it.
 
-    python tools/mlir_coverage.py measure FOLDER    # resumable; stop it whenever you like
-    python tools/mlir_coverage.py write FOLDER      # the table
-    python tools/mlir_coverage.py check FOLDER      # every operator through the backend with the table; resumable
-    python tools/mlir_coverage.py list FOLDER       # what that gave, to `tests/jit/lower/opinfo.json`
+    python tools/mlir_coverage.py measure FOLDER [TEST…]      # resumable; stop it whenever you like
+    python tools/mlir_coverage.py write FOLDER [OPERATOR…]    # the table, or what it says of these ATen operators
+
+Then `tools/mlir_operators.py` shows what of torch's tests the table makes native.
 
 The operators come from torch's own test samples, traced forward and backward, with fixed and with symbolic sizes. Each
 call in a traced graph becomes a region of its own, compiled and compared on the sample's values and on awkward ones.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import operator
 import os
 import signal
@@ -38,11 +37,9 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_map
 
-from fullgraph.jit.events import Lowered
 from fullgraph.jit.lower.decompositions import decompositions
 from fullgraph.jit.lower.plan import plan
 from fullgraph.jit.lower.support import SHORT, dtype_pattern, hindrance, is_dynamic, is_view
-from fullgraph.jit.mlir import Backend
 from fullgraph.jit.runtime import Kernel
 from fullgraph.jit.worker import Failed, Limits, Worker
 
@@ -55,6 +52,7 @@ LIMIT = 8
 CASTS = (torch.int64, torch.bfloat16, torch.float64, torch.bool, torch.float16, torch.int32, torch.uint8)
 """Each call is measured with these dtypes in the place of the one traced as well."""
 CAST_LIMIT = 2
+TRACED = (torch.float32, torch.int64)
 ELSEWHERE = ("linalg.", "fft.", "sparse.", "torch.ops.", "signal.", "jiterator", "special.bessel", "special.modified")
 UNCOMPARED = ("empty", "new_empty", "jiterator")
 """Operators of which eager's results say nothing, because nobody sets them, or that a CPU does not have."""
@@ -105,9 +103,9 @@ class Measurement:
     def node(self, node: Node, arguments: list[Any]) -> None:
         self.call(node, arguments, LIMIT)
         what = f"{node.target} {describe(node)} {is_dynamic(node)}"
-        traced = next((value.dtype for value in arguments if is_tensor(value)), None)
+        traced = next((value.dtype for value in arguments if is_tensor(value) and value.dtype in TRACED), None)
         for dtype in self.casts:
-            if traced in (torch.float32, torch.int64) and (what, dtype) not in self.cast_already:
+            if traced is not None and (what, dtype) not in self.cast_already:
                 self.cast_already.add((what, dtype))
                 if (twin := cast(node, traced, dtype)) is not None:
                     self.call(twin, [cast_value(value, traced, dtype) for value in arguments], CAST_LIMIT)
@@ -232,8 +230,13 @@ def cast_value(value: Any, old: torch.dtype, new: torch.dtype) -> Any:
 
 
 def copied(graph: Graph, node: Node) -> Node:
-    copy = graph.call_function(torch.ops.aten.clone.default, (node,))
-    copy.meta["val"] = torch.ops.aten.clone.default(node.meta["val"])
+    """By a choice between equals, because of copies alone no region is made."""
+    value = node.meta["val"]
+    yes = graph.call_function(torch.ops.aten.full.default, ([], True), {"dtype": torch.bool})
+    copy = graph.call_function(torch.ops.aten.where.self, (yes, node, node))
+    with value.fake_mode:
+        yes.meta["val"] = torch.ops.aten.full.default([], True, dtype=torch.bool)
+        copy.meta["val"] = torch.ops.aten.where.self(yes.meta["val"], value, value)
     return copy
 
 
@@ -277,14 +280,15 @@ def trace(info: OpInfo, sample: SampleInput, dynamic: bool, measurement: Measure
         torch.autograd.backward(differentiable, [torch.ones_like(result) for result in differentiable])
 
 
-def measure_here(folder: Path) -> None:
+def measure_here(folder: Path, tests: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     measurement = Measurement(folder)
+    chosen = [info for info in op_db if not tests or info.formatted_name in tests]
     for measurement.casts in ((), CASTS):
-        for info, dynamic in product(op_db, (False, True)):
+        for info, dynamic in product(chosen, (False, True)):
             of = info.supported_dtypes("cpu")
-            dtype = next((dtype for dtype in (torch.float32, torch.int64) if dtype in of), None)
+            dtype = next((dtype for dtype in TRACED if dtype in of), None)
             if dtype is not None and not info.name.startswith(ELSEWHERE):
                 run = partial(measure_samples, info, dtype, dynamic, measurement)
                 measurement.sample(f"{info.formatted_name} {dynamic} {len(measurement.casts)}", run)
@@ -296,51 +300,10 @@ def measure_samples(info: OpInfo, dtype: torch.dtype, dynamic: bool, measurement
         trace(info, sample, dynamic, measurement)
 
 
-def check_here(folder: Path) -> None:
-    """Each operator's samples in float32 through the whole backend: what became of them."""
-    warnings.simplefilter("ignore")
-    logging.getLogger("fullgraph.mlir").setLevel(logging.CRITICAL)
-    torch.set_num_threads(1)
-    records = folder / "operators.jsonl"
-    done = {(line["operator"], line["dynamic"]) for line in read_records(records)}
-    for info in op_db:
-        for dynamic in (False, True):
-            head = {"operator": info.formatted_name, "dynamic": dynamic}
-            if (info.formatted_name, dynamic) in done or info.name.startswith(UNCOMPARED):
-                continue
-            if torch.float32 not in info.supported_dtypes("cpu"):
-                continue
-            append(records, {**head, "outcome": "crashed"})
-            signal.alarm(CASE_S)
-            append(records, {**head, "outcome": through_the_backend(info, dynamic)})
-    signal.alarm(0)
-
-
-def through_the_backend(info: OpInfo, dynamic: bool) -> str:
-    """`native` where at least one call ran as native code and everything agreed with eager."""
-    torch._dynamo.reset()
-    reports: list[Lowered] = []
-    backend = Backend(lambda event: reports.append(event) if isinstance(event, Lowered) else None)
-    try:
-        for sample in samples(info, torch.float32, dynamic, gradient=False)[-1:]:
-            call, tensors = positional(info, sample)
-            torch.manual_seed(0)
-            wanted = call(*tensors)
-            torch.manual_seed(0)
-            got = torch.compile(call, backend=backend, dynamic=dynamic)(*tensors)
-            if (difference := compare(got, wanted)) is not None:
-                return f"wrong: {difference}"
-    except Exception as error:
-        return f"raised: {type(error).__name__}: {' '.join(str(error).split())[:150]}"
-    if failures := [failure for report in reports for failure in report.failures]:
-        return f"fell back: {failures[0][:200]}"
-    return "native" if any(report.mlir_ops for report in reports) else "aten"
-
-
-def measure(folder: Path, step: str) -> None:
+def measure(folder: Path, tests: Sequence[str]) -> None:
     """A crash ends the child that measured, and is written down as the outcome of what it had begun."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, __file__, f"{step}-here", str(folder)]
+    command = [sys.executable, __file__, "measure-here", str(folder), *tests]
     while (code := subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False).returncode) != 0:
         if code in (1, 2, 130, -signal.SIGINT):
             sys.exit(code)
@@ -387,49 +350,34 @@ def verdict(outcomes: Iterator[str] | Any) -> str | None:
     return "right" if "right" in seen else None
 
 
-def write(folder: Path) -> None:
-    supported, excluded = table(read_records(folder / "cases.jsonl"))
+def write(folder: Path, operators: Sequence[str]) -> None:
+    records = read_records(folder / "cases.jsonl")
+    supported, excluded = table([record for record in records if not operators or record["operator"] in operators])
     versions = {name: version(name) for name in ("torch", "torch-mlir")}
     left = {name: {word: " ".join(patterns) for word, patterns in words.items()} for name, words in excluded.items()}
+    if operators:
+        before = json.loads(TABLE.read_text(encoding="utf-8"))
+        supported, left = (
+            _replaced(before[key], new, operators) for key, new in (("operators", supported), ("excluded", left))
+        )
     text = json.dumps({"versions": versions, "operators": supported, "excluded": left}, indent=1)
     TABLE.write_text(text + "\n", encoding="utf-8")
     print(f"{len(supported)} operators in the table, {len(excluded)} with exclusions")
 
 
-def list_operators(folder: Path) -> None:
-    outcomes = {
-        (line["operator"], line["dynamic"]): line["outcome"] for line in read_records(folder / "operators.jsonl")
-    }
-    names = sorted({name for name, _ in outcomes})
-    listed: dict[str, Any] = {
-        "native": {
-            "fixed sizes": [name for name in names if outcomes.get((name, False)) == "native"],
-            "symbolic sizes": [name for name in names if outcomes.get((name, True)) == "native"],
-        }
-    }
-    for (name, dynamic), outcome in sorted(outcomes.items()):
-        if outcome not in ("native", "aten"):
-            listed.setdefault("otherwise", {})[f"{name}{' symbolic' if dynamic else ''}"] = outcome
-    OPERATORS.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
-    print(Counter((outcome.partition(":")[0], dynamic) for (_, dynamic), outcome in outcomes.items()))
-
-
-STEPS: dict[str, Callable[[Path], None]] = {
-    "measure": partial(measure, step="measure"),
-    "measure-here": measure_here,
-    "write": write,
-    "check": partial(measure, step="check"),
-    "check-here": check_here,
-    "list": list_operators,
-}
+def _replaced(before: Mapping[str, Any], new: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    kept = {name: entry for name, entry in before.items() if name not in names}
+    return dict(sorted({**kept, **new}.items()))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=STEPS)
+    parser.add_argument("step", choices=("measure", "measure-here", "write"))
     parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    STEPS[arguments.step](arguments.folder)
+    steps = {"measure": measure, "measure-here": measure_here, "write": write}
+    steps[arguments.step](arguments.folder, arguments.names)
 
 
 if __name__ == "__main__":

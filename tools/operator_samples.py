@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 
 import torch
@@ -12,6 +13,9 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 2e-5, torch.float64: 1e-10}
 FIXED, SYMBOLIC = 2, 1
 """Samples of an operator that are traced with fixed sizes, forward and backward, and with symbolic sizes, forward."""
+
+LOOKED_AT = 32
+"""Samples among which the most telling one is chosen."""
 
 
 def positional(info: OpInfo, sample: SampleInput) -> tuple[Callable[..., list[torch.Tensor]], list[torch.Tensor]]:
@@ -39,6 +43,27 @@ def samples(info: OpInfo, dtype: torch.dtype, dynamic: bool, gradient: bool) -> 
     if dynamic:
         return sorted(every, key=elements)[-SYMBOLIC:]
     return every[:: -(-len(every) // FIXED) or 1]
+
+
+def telling(info: OpInfo, dtype: torch.dtype) -> SampleInput:
+    """Of its first samples one with a result, most tensors that have a layout, and the largest."""
+    torch.manual_seed(0)
+    every = list(islice(info.sample_inputs("cpu", dtype), LOOKED_AT))
+    return max(every, key=partial(_tells, info))
+
+
+def _tells(info: OpInfo, sample: SampleInput) -> tuple[bool, int, int, int]:
+    call, tensors = positional(info, sample)
+    try:
+        results = sum(result.numel() for result in call(*[tensor.clone() for tensor in tensors]))
+    except Exception:  # samples are not all for all dtypes
+        results = 0
+    return results > 0, min(_matrices(sample), 2), elements(sample), results
+
+
+def _matrices(sample: SampleInput) -> int:
+    leaves = tree_leaves((sample.input, sample.args, sample.kwargs))
+    return sum(isinstance(leaf, torch.Tensor) and leaf.ndim >= 2 and min(leaf.shape[-2:]) > 1 for leaf in leaves)
 
 
 def elements(sample: SampleInput) -> int:

@@ -114,6 +114,8 @@ def _are_floats(*values: object) -> bool:
 
 
 def _hardtanh(value: Tensor, low: float = -1.0, high: float = 1.0) -> Tensor:
+    if not value.is_floating_point():  # whose type stays, unlike that of a clamp by floats
+        low, high = int(low), int(high)
     return torch.clamp(value, low, high)
 
 
@@ -213,7 +215,7 @@ def _difference_from_a_number(value: Tensor, number: complex, alpha: complex = 1
 def _angle(value: Tensor) -> object:
     if not _are_floats(value):
         return NotImplemented
-    return torch.where(value.isnan(), value, torch.where(value < 0, math.pi, 0.0).to(value.dtype))
+    return torch.where(value.isnan(), value, (value < 0).to(value.dtype) * math.pi)
 
 
 def _fmax(left: Tensor, right: Tensor) -> object:
@@ -280,7 +282,7 @@ def _nextafter(value: Tensor, towards: Tensor) -> object:
     bits = value.view(BITS[value.dtype])
     next_ = (bits + torch.where(outwards, 1, -1).to(bits.dtype)).view(value.dtype)
     least = torch.finfo(value.dtype).smallest_normal * torch.finfo(value.dtype).eps
-    next_ = torch.where(value == 0, torch.where(towards > 0, least, -least).to(value.dtype), next_)
+    next_ = torch.where(value == 0, torch.where(towards > 0, 1.0, -1.0).to(value.dtype) * least, next_)
     next_ = torch.where(value == towards, towards, next_)
     return torch.where(value.isnan() | towards.isnan(), value + towards, next_)
 

@@ -127,3 +127,18 @@ def test_a_call_on_a_number_first_is_not_native_in_double_precision() -> None:
     for dtype, reasons in ((torch.float32, []), (torch.float64, ["dtype not in the table"])):
         graph = make_fx(call, tracing_mode="fake")(R(3, dtype=dtype))
         assert [str(item.reason) for item in plan(graph).left] == reasons
+
+
+def test_an_integer_between_bounds_stays_an_integer() -> None:
+    values = torch.arange(-3, 4)
+    graph = decomposed(lambda value: torch.nn.functional.hardtanh(value), values)
+    assert graph(values).equal(torch.nn.functional.hardtanh(values))
+    assert graph(values).dtype == torch.int64
+
+
+def test_numbers_among_the_results_have_double_precision() -> None:
+    values = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64)
+    assert decomposed(torch.angle, values)(values).equal(torch.angle(values))
+    assert decomposed(torch.nextafter, values, -values)(values, -values).equal(torch.nextafter(values, -values))
+    zeros = torch.zeros_like(values)
+    assert decomposed(torch.nextafter, zeros, values)(zeros, values).equal(torch.nextafter(zeros, values))
