@@ -5,6 +5,7 @@ Spans are the IR's; the frame a fact is handed over with tells the rest (functio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 from .guards import Kind
 from .ir import Span
 from .symbols import FunctionSymbol, Module
-from .values import Arguments, Compiled, Instance, Opaque, Value
+from .values import Arguments, Compiled, Instance, Opaque, Tuple_, Value, known
 
 
 class Branch(Struct, frozen=True):
@@ -177,6 +178,15 @@ class Compared(Struct, frozen=True):
     right: Value
 
 
+class Operation(Struct, frozen=True):
+    """An operator with a tensor among its operands: `+`, `@`, `<`, …; `right` is None where it takes one."""
+
+    span: Span
+    operator: str
+    left: Value
+    right: Value | None = None
+
+
 class Setting(Struct, frozen=True):
     """`torch._dynamo.config.x = value`, anywhere in the project."""
 
@@ -245,6 +255,18 @@ class Recompiled(Struct, frozen=True):
         return "" if self.total > 1 else "once only"
 
 
+def operands(fact: Fact) -> Iterator[Value]:
+    """What an operator, a subscript or a call works on, the receiver first; keywords aside."""
+    match fact:
+        case Operation(left=left, right=right):
+            yield from (side for side in (left, right) if side is not None)
+        case Index(base=base, index=index):
+            yield from (base, *map(known, index.items if isinstance(index, Tuple_) else (index,)))
+        case Call(receiver=receiver, arguments=arguments):
+            yield from (() if receiver is None else (receiver,))
+            yield from map(known, arguments.positional)
+
+
 Fact: TypeAlias = (
     Branch
     | Call
@@ -262,6 +284,7 @@ Fact: TypeAlias = (
     | Definition
     | Return
     | Compared
+    | Operation
     | Setting
     | CompileCall
     | Entered

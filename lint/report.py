@@ -215,7 +215,8 @@ def _confidence(emission: Emission, rule: Rule) -> Confidence:
         levels.append(Confidence.POSSIBLE)  # whether the program ever runs in that dtype is not in the code
     if emission.conditional:
         levels.append(Confidence.LIKELY)
-    if emission.doubtful:
+    contradicts = emission.conditional and rule.effect == Effect.USER_ERROR.value  # perhaps the branch is never taken
+    if emission.doubtful or contradicts:
         levels.append(Confidence(rule.in_branch or Confidence.LIKELY))
     return min(levels, key=lambda level: level.rank)
 

@@ -37,11 +37,13 @@ ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Arity:
-    """Bounds on the number of positional arguments; `most` is None where any number goes."""
+    """What a call may pass, over all overloads; `most` is None where any number of positional arguments goes."""
 
     least: int
     most: int | None
     names: tuple[str, ...]
+    keywords: frozenset[str] | None
+    """All that may be passed by keyword; None where anything may."""
 
 
 class TorchApi:
@@ -68,8 +70,10 @@ class TorchApi:
         self._arity: dict[str, Arity] = {}
         for namespace, rows in table["parameters"].items():
             for shape, names in rows.items():
-                least, most, *parameters = shape.split()
-                arity = Arity(int(least), None if most == "*" else int(most), tuple(parameters))
+                positional, _, others = shape.partition(" |")
+                least, most, *parameters = positional.split()
+                keywords = None if others.strip() == "*" else frozenset((*parameters, *others.split()))
+                arity = Arity(int(least), None if most == "*" else int(most), tuple(parameters), keywords)
                 self._arity.update((f"{namespace}.{name}", arity) for name in names.split())
 
     def knows(self, name: str) -> bool:

@@ -25,6 +25,8 @@ class Tensor(Struct, frozen=True):
     dtype: str | None = None
     """`bool`, `int`, `float` or `complex`; None where unknown."""
     sizes: tuple[int | None, ...] | None = None
+    tail: tuple[int | None, ...] = ()
+    """The sizes of its last dimensions, where not even their number is known."""
     random: bool = False
     """Drawn from a random generator, or computed from nothing but such draws."""
     array: bool = False
@@ -38,6 +40,8 @@ class Tensor(Struct, frozen=True):
     layout: str = "strided"
     unbacked: bool = False
     """Its sizes depend on data (the result of `nonzero` and its like)."""
+    told: bool = False
+    """Its dtype goes back to what an annotation says."""
     precision: str | None = None
     """The dtype's own name, where it is known: `float16`."""
     requires_grad: bool | None = None
@@ -47,6 +51,15 @@ class Tensor(Struct, frozen=True):
     @property
     def rank(self) -> int | None:
         return None if self.sizes is None else len(self.sizes)
+
+    @property
+    def ending(self) -> tuple[int | None, ...]:
+        """The sizes of its last dimensions, as many as are known to be there."""
+        return self.tail if self.sizes is None else self.sizes
+
+    def reshaped(self, sizes: tuple[int | None, ...] | None = None) -> Tensor:
+        """The same tensor, made here, with other sizes."""
+        return replace(self, sizes=sizes, tail=(), made_here=True)
 
 
 class Const(Struct, frozen=True):
@@ -335,7 +348,7 @@ def _tensor_or(tensor: Value, other: Value) -> Value:
     """A number that becomes a tensor (`total = 0`, then `total + x`) is taken for one; anything else stays open."""
     numeric = isinstance(other, (Const, Host)) and other.kind in ("int", "float", "")
     if isinstance(tensor, Tensor) and numeric:
-        return replace(tensor, sure=False, sizes=None)
+        return replace(tensor, sure=False, sizes=None, tail=())
     return UNKNOWN
 
 
@@ -358,6 +371,7 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(
         dtype=a.dtype if a.dtype == b.dtype else None,
         sizes=sizes,
+        tail=() if sizes is not None else _common_tail(a.ending, b.ending),
         random=a.random and b.random,
         array=a.array and b.array,
         sure=a.sure and b.sure,
@@ -365,10 +379,16 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         literal=a.literal and b.literal,
         layout=a.layout if a.layout == b.layout else "strided",
         unbacked=a.unbacked or b.unbacked,
+        told=a.told or b.told,
         precision=a.precision if a.precision == b.precision else None,
         requires_grad=a.requires_grad if a.requires_grad == b.requires_grad else None,
         order=a.order if a.order == b.order else None,
     )
+
+
+def _common_tail(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    shared = min(len(a), len(b))
+    return tuple(x if x == y else None for x, y in zip(a[len(a) - shared :], b[len(b) - shared :], strict=True))
 
 
 def _join_mappings(a: Mapping, b: Mapping) -> Mapping:
@@ -394,7 +414,7 @@ def element_of(value: Value) -> Value:
     match value:
         case Tensor():
             sizes = value.sizes[1:] if value.sizes else None
-            return replace(value, sizes=sizes, made_here=True)
+            return value.reshaped(sizes)
         case Tuple_():
             return join_all(value.items)
         case Sequence():

@@ -107,8 +107,10 @@ SAME_DTYPE = words(
 """Methods whose result has its input's dtype."""
 SAME_SIZES = words(
     """
-    abs bool clone contiguous cos cpu detach exp float isfinite isinf isnan long neg ones_like rand_like randn_like
-    relu sin to zeros_like
+    abs bfloat16 bool celu clone contiguous cos cpu cuda detach double dropout elu empty_like erf exp float full_like
+    gelu half hardsigmoid hardswish hardtanh int isfinite isinf isnan layer_norm leaky_relu log log_softmax logsigmoid
+    long mish neg normalize ones_like rand_like randn_like reciprocal relu relu6 rms_norm round rsqrt selu
+    sigmoid sign silu sin softmax softplus softsign sqrt square tan tanh to tril triu zeros_like
     """
 )
 """Methods whose result has its input's sizes."""

@@ -98,7 +98,8 @@ class Rule:
     confidence: Confidence = "certain"
     """The most that a finding of this rule may claim."""
     in_branch: Confidence | None = None
-    """The most it may claim in a branch that an unknown Python value decides: a warning is seldom issued."""
+    """The most it may claim in a branch that an unknown Python value decides: a warning is seldom issued; of a user
+    error in any branch."""
     gb: tuple[str, ...] = field(default=(), metadata={"pattern": r"^GB\d{4}$"})
     """Ids in PyTorch's registry of graph breaks."""
     modes: Modes = Modes()

@@ -13,7 +13,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,9 @@ NO_ARITY: dict[str, str] = {
     "torch.nn.functional": "elu_",
 }
 
+# Methods whose stubs leave `memory_format` out.
+CONVERSIONS = "bfloat16 bool byte char double float half int long short"
+
 # What `torch/__init__.py` takes over from the C extension and from the Python files read below.
 EXTENSION_NAMES = """
     get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads set_flush_denormal
@@ -167,6 +170,8 @@ class Signature:
     names: tuple[str, ...] = ()
     required: int = 0
     unbounded: bool = False
+    keywords: frozenset[str] | None = frozenset()
+    """What may be passed by keyword alone; None where anything may."""
 
 
 Signatures = dict[str, list[Signature]]
@@ -212,7 +217,8 @@ def signature(function: ast.FunctionDef, *, method: bool) -> Signature:
     required = max(0, len(positional) - len(arguments.defaults))
     spread = len(positional) == 1 and is_int_list(positional[0].annotation)
     names = tuple(argument.arg for argument in positional)
-    return Signature(kind_of(function.returns), names, required, arguments.vararg is not None or spread)
+    keywords = None if arguments.kwarg else frozenset(argument.arg for argument in arguments.kwonlyargs)
+    return Signature(kind_of(function.returns), names, required, arguments.vararg is not None or spread, keywords)
 
 
 def functions(body: Iterable[ast.stmt], *, method: bool = False) -> Signatures:
@@ -302,10 +308,7 @@ def functional_functions(torch: Torch, core: Signatures) -> Signatures:
     python = functions(torch.parse("nn/functional.py"))
     kinds = {name: common_kind({s.kind for s in signatures}) for name, signatures in stubbed.items()}
     typed = {
-        name: [
-            Signature(s.kind if s.kind != "unknown" else kinds.get(name, s.kind), s.names, s.required, s.unbounded)
-            for s in found
-        ]
+        name: [replace(s, kind=s.kind if s.kind != "unknown" else kinds.get(name, s.kind)) for s in found]
         for name, found in python.items()
     }
     return merged(reexported, stubbed, typed)
@@ -313,7 +316,10 @@ def functional_functions(torch: Torch, core: Signatures) -> Signatures:
 
 def tensor_methods(torch: Torch) -> Signatures:
     base = functions(torch.class_body("_C/__init__.pyi", "TensorBase"), method=True)
-    return merged(base, functions(torch.class_body("_tensor.py", "Tensor"), method=True))
+    found = merged(base, functions(torch.class_body("_tensor.py", "Tensor"), method=True))
+    for name in CONVERSIONS.split():
+        found[name] = [replace(signature, keywords=frozenset({"memory_format"})) for signature in found[name]]
+    return found
 
 
 def native_functions(entries: list[dict[str, Any]], module: str) -> Signatures:
@@ -339,7 +345,8 @@ def native_signature(arguments: str, returns: str) -> Signature:
     kind = (
         "tensors" if returns.count("Tensor") > 1 or "[]" in returns else kind_of_text(re.sub(r"\(.*?\)", "", returns))
     )
-    return Signature(kind, names, required, spread)
+    keywords = frozenset(a.split("=")[0].split()[-1] for a in arguments.partition("*, ")[2].split(", ") if a)
+    return Signature(kind, names, required, spread, keywords | {"out"})
 
 
 def merged(*layers: Mapping[str, list[Signature]]) -> Signatures:
@@ -372,14 +379,16 @@ def return_kinds(signatures: Signatures, overrides: Mapping[str, str]) -> tuple[
 
 
 def arities(signatures: Signatures, left_out: str) -> dict[str, str]:
-    """`min max names...` of the positional arguments over all overloads; `*` when there is no maximum."""
+    """`min max names... | keywords...` over all overloads; `*` when there is no maximum, or when any keyword goes."""
     result = {}
     for name, overloads in signatures.items():
         if name in left_out.split() or name.startswith("__"):
             continue
         longest = max(overloads, key=lambda s: len(s.names))
         upper = "*" if any(s.unbounded for s in overloads) else str(len(longest.names))
-        result[name] = " ".join([str(min(s.required for s in overloads)), upper, *longest.names])
+        others = {keyword for s in overloads for keyword in (*s.names, *(s.keywords or ()))} - {*longest.names}
+        keywords = ["*"] if any(s.keywords is None for s in overloads) else sorted(others)
+        result[name] = " ".join([str(min(s.required for s in overloads)), upper, *longest.names, "|", *keywords])
     return result
 
 

@@ -10,7 +10,7 @@ from ..emission import Hit
 from ..facts import Call, Fact
 from ..findings import Confidence
 from ..interpret.frame import Frame
-from ..interpret.results import sizes_of
+from ..interpret.shapes import of_arguments
 from ..values import Tensor, Tuple_, Value, known
 
 FACTS = (Call,)
@@ -28,7 +28,7 @@ def check(fact: Fact, frame: Frame, rule: Rule) -> Iterator[Hit]:
         message = "`{source}` is given an `out=` that is not contiguous in memory"
         yield Hit(rule.code, fact.span, Confidence.CERTAIN, message, ("GB0241" if several else "GB0242",))
         return
-    expected = sizes_of(fact.symbol, fact.arguments)
+    expected = of_arguments(fact.symbol, fact.arguments)
     if expected is None or None in expected or not _same_shape(fact):
         return
     if any(_differs(part, expected) for part in parts):

@@ -20,7 +20,9 @@ from ..values import (
     element_of,
     join,
 )
+from . import shapes
 
+NUMBERS = (Const, Host, Scalar, SizeInt)
 COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 MAX_EXPONENT = 64
@@ -131,18 +133,24 @@ def _tensor_result(name: str, left: Value, right: Value) -> Value:
     if other == UNKNOWN and all(v.array for v in tensors):
         return UNKNOWN  # of a tensor and an array it is a tensor
     dtype = "bool" if name in COMPARISONS else _promoted(name, left, right)
-    sizes = _broadcast(tensors) if name != "matmul" else None
+    sizes, tail = (
+        shapes.product(left, right)
+        if name == "matmul"
+        else shapes.broadcast(tensors, alone=other is None or isinstance(other, NUMBERS))
+    )
     # a draw compared or combined with plain numbers is still a draw
     random = all(v.random for v in tensors)
     return Tensor(
         dtype=dtype,
         sizes=sizes,
+        tail=tail,
         random=random,
         array=all(v.array for v in tensors),
         sure=any(v.sure for v in tensors),
         made_here=True,
         literal=all(v.literal for v in tensors),
         unbacked=any(v.unbacked for v in tensors),
+        told=any(v.told for v in tensors),
     )
 
 
@@ -157,18 +165,3 @@ def _promoted(name: str, left: Value, right: Value) -> str | None:
             scalar = next((v.kind for v in (left, right) if isinstance(v, (Const, Host))), "")
             return "float" if scalar == "float" and dtype in ("int", "bool") else dtype
     return None
-
-
-def _broadcast(tensors: list[Tensor]) -> tuple[int | None, ...] | None:
-    shapes = [v.sizes for v in tensors]
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) != len(shapes):
-        return None
-    rank = max(map(len, known), default=0)
-    padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-    return tuple(_broadcast_size(column) for column in zip(*padded, strict=False))
-
-
-def _broadcast_size(column: tuple[int | None, ...]) -> int | None:
-    sizes = {size for size in column if size != 1}
-    return 1 if not sizes else sizes.pop() if len(sizes) == 1 else None

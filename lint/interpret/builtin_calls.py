@@ -201,7 +201,7 @@ def _extreme(frame: Frame, span: Span, arguments: Arguments, find: Callable[[lis
         return Host(type(numbers[0]).__name__) if len(values) > 1 else values[0]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if tensors:
-        return replace(tensors[0], sizes=None, made_here=True)
+        return tensors[0].reshaped()
     if any(isinstance(value, (SizeInt, Scalar)) for value in values):
         return next(value for value in values if isinstance(value, (SizeInt, Scalar)))
     return join_all([value for value in values if value != NONE])

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from ..facts import Branch, Index, Loaded, Mutated
+from ..facts import Branch, Index, Loaded, Mutated, Operation
 from ..guards import Kind
 from ..ir import Node, Span
 from ..symbols import FunctionSymbol
@@ -200,6 +200,8 @@ def _unary(frame: Frame, node: Node) -> Value:
             return fold(node[2], value) or UNKNOWN
         case Instance() | ExternalObject():
             return protocols.special(frame, node[1], value, f"__{node[2]}__") or UNKNOWN
+        case Tensor():
+            frame.observe(Operation(node[1], node[2], value))
     return value
 
 

@@ -37,7 +37,7 @@ from ..values import (
     parts_of,
 )
 from ..vocabulary import ANSWERS, CALLERS, OPAQUE, TRANSFORMS
-from . import arithmetic, builtin_calls, calls, conditions, region, results
+from . import arithmetic, builtin_calls, calls, conditions, region, results, shapes
 from .frame import Frame
 
 FIXED = {"dim", "dim0", "dim1", "dims", "axis", "axis0", "axis1", "start_dim", "end_dim"}
@@ -293,12 +293,16 @@ def call_object(frame: Frame, span: Span, receiver: ExternalObject, arguments: A
         return UNKNOWN
     kind = frame.analysis.api.module_kind(receiver.cls)
     first = known(arguments.positional[0]) if arguments.positional else UNKNOWN
-    if receiver.cls in ("torch.nn.Identity", "torch.nn.Flatten"):
-        return replace(first, sizes=None) if isinstance(first, Tensor) else first
-    sure = first.sure if isinstance(first, Tensor) else True
+    match receiver.cls, first:
+        case "torch.nn.Identity", _:
+            return first
+        case "torch.nn.Flatten", Tensor():
+            return first.reshaped()
+    value = first if isinstance(first, Tensor) else Tensor()
+    sizes, tail = shapes.of_module(receiver, value)
     if kind == "tensors":
-        return Sequence(Tensor(made_here=True, sure=sure), "tuple")
-    return Tensor(made_here=True, sure=sure, dtype="float") if kind == "tensor" else UNKNOWN
+        return Sequence(Tensor(made_here=True, sure=value.sure), "tuple")
+    return Tensor("float", sizes, tail, made_here=True, sure=value.sure) if kind == "tensor" else UNKNOWN
 
 
 def _guard_module(frame: Frame, receiver: ExternalObject) -> None:

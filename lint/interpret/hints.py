@@ -91,7 +91,7 @@ def _generic(analysis: Analysis, module: Module, node: Node) -> Value | None:
 def _named(analysis: Analysis, module: Module, node: Node) -> Value | None:
     name = node[3] if node[0] == "attr" else node[2]
     if name in TENSORS:
-        return Tensor(dtype=DTYPES.get(name))
+        return Tensor(dtype=DTYPES.get(name), told=name in DTYPES)
     if name in SCALARS:
         return Host(name)
     if name == "Size":

@@ -89,9 +89,9 @@ def _tensor_method(
             return replace(receiver, array=True)
         case "split" | "chunk" | "unbind" | "tensor_split":
             _guard_pieces(frame, span, receiver, name, arguments)
-            return Sequence(replace(receiver, sizes=None, made_here=True), "tuple")
+            return Sequence(receiver.reshaped(), "tuple")
         case "astype" | "copy" | "ravel" if receiver.array:
-            return replace(receiver, sizes=None, made_here=True)
+            return receiver.reshaped()
     api = frame.analysis.api
     method = f"torch.Tensor.{name}"
     kind_name = api.kind_given(method, external.passed(frame, method, arguments))

@@ -44,7 +44,7 @@ from ..values import (
     known,
 )
 from ..vocabulary import MODULE_METHODS, MODULE_NUMBERS
-from . import calls, construction, decorators, expressions, hints, modules, names
+from . import calls, construction, decorators, expressions, hints, modules, names, shapes
 from .analysis import Analysis
 from .frame import Frame
 
@@ -121,8 +121,12 @@ def tensor_attribute(frame: Frame, span: Span, receiver: Tensor, name: str) -> V
     match name:
         case "shape":
             return shape_of(receiver, frame.following)
-        case "data" | "real" | "imag" | "T" | "mT" | "H" | "mH":
+        case "data" | "real" | "imag":
             return replace(receiver, order=None)
+        case "T" | "mT" | "H" | "mH":
+            return replace(
+                receiver.reshaped(shapes.transposed(receiver.sizes)), order=None, made_here=receiver.made_here
+            )
         case "dtype" | "device":
             return Host(name)
     kind = frame.analysis.api.attributes.get(name)
@@ -251,11 +255,20 @@ def instance_attribute(frame: Frame, span: Span, receiver: Instance, name: str) 
         return UNKNOWN
     value = _with_later_stores(frame, receiver, name, value)
     if value is not None:
-        return value
+        return value if frame.storing or _is_seen_made(frame.analysis, receiver) else shapes.forgotten(value)
     if isinstance(_declared(frame, receiver, "__getattr__"), Instance):
         frame.observe(Attribute(span, "builtins.object.__getattr__", receiver))
         return UNKNOWN
     return _inherited(frame, span, receiver, name)
+
+
+def _is_seen_made(analysis: Analysis, receiver: Instance) -> bool:
+    """Whether the numbers that its constructor is given are those of the program, not defaults of a configuration."""
+    if receiver.arguments is None:
+        constructor = find_method(analysis, receiver.symbol, "__init__")
+        return constructor is None or len(constructor.parameters) == 1
+    given = (*receiver.arguments.positional, *(value for _, value in receiver.arguments.keywords))
+    return not any(isinstance(value, Instance) and value.arguments is None for value in map(known, given))
 
 
 def built(frame: Frame, receiver: Instance, name: str) -> Value | None:

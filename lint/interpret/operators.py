@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..facts import Branch, Compared, Format
+from ..facts import Branch, Compared, Format, Operation
 from ..guards import Kind
 from ..ir import Span
 from ..values import (
@@ -85,7 +85,7 @@ def _tensor_item(base: Tensor, index: Value) -> Value:
     mask = any(isinstance(part, Tensor) and part.dtype == "bool" for part in index_parts(index))
     sizes = _sizes_after(base.sizes, index_parts(index))
     order = "strided" if _leaves_gaps(index_parts(index)) else None
-    return replace(base, sizes=sizes, unbacked=base.unbacked or mask, random=False, made_here=True, order=order)
+    return replace(base.reshaped(sizes), unbacked=base.unbacked or mask, random=False, order=order)
 
 
 def _leaves_gaps(parts: tuple[Value, ...]) -> bool:
@@ -124,6 +124,8 @@ def binary(frame: Frame, span: Span, operator: str, left: Value, right: Value) -
     if operator == "mod" and isinstance(left, (Const, Host)) and left.kind == "str":
         for part in index_parts(right):
             frame.observe(Format(span, part, "percent"))
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        frame.observe(Operation(span, operator, left, right))
     return protocols.operate(frame, span, operator, left, right) or result_of(operator, left, right)
 
 
@@ -134,6 +136,7 @@ def compare(frame: Frame, span: Span, operator: str, left: Value, right: Value) 
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         if NONE in (left, right) or any(isinstance(v, Const) and isinstance(v.value, str) for v in (left, right)):
             return Host("bool")
+        frame.observe(Operation(span, operator, left, right))
         return result_of(operator, left, right)
     if isinstance(left, Const) and isinstance(right, Const):
         if left.kind == "str":

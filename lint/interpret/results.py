@@ -24,7 +24,8 @@ from ..values import (
     Value,
     known,
 )
-from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, ELEMENTWISE, INTEGER, REDUCTIONS, SAME_DTYPE, SAME_SIZES
+from ..vocabulary import BOOLEAN, CONTEXTS, DTYPES, INTEGER, SAME_DTYPE
+from . import shapes
 from .frame import Frame
 
 COUNTING = {"sum", "prod", "cumsum"}
@@ -41,6 +42,8 @@ SHORT_DTYPES = {
     "long": "int64",
     "short": "int16",
 }
+PIECES = {"broadcast_tensors", "chunk", "dsplit", "hsplit", "meshgrid", "split", "tensor_split", "unbind", "vsplit"}
+"""Functions that give several tensors of one dtype; others give values with indices."""
 NUMPY_CONSTANTS = {"finfo", "iinfo", "dtype", "pi", "inf", "nan", "e"}
 
 
@@ -52,7 +55,9 @@ def result_of_kind(frame: Frame, name: str, kind: str | None, arguments: Argumen
         case "tensor":
             return _tensor(frame, name, arguments, receiver)
         case "tensors":
-            return Sequence(replace(_tensor(frame, name, arguments, receiver), sizes=None), "tuple")
+            several = _tensor(frame, name, arguments, receiver).reshaped()
+            alike = name.rpartition(".")[2] in PIECES
+            return Sequence(several if alike else replace(several, dtype=None, precision=None), "tuple")
         case "int" | "float" | "bool" | "str":
             return Host(kind)
         case "number":
@@ -80,10 +85,11 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
     given = list(map(known, arguments.positional))
     inputs += [v for v in given if isinstance(v, Tensor)]
     last = name.rpartition(".")[2]
-    sizes = _sizes(api.is_factory(name), last, arguments, inputs)
+    sizes = shapes.of_call(api.is_factory(name), last, arguments, inputs)
     return Tensor(
         dtype=_dtype(last, arguments, inputs),
         sizes=sizes,
+        tail=shapes.tail_of_call(last, arguments, inputs),
         random=api.is_draw(name) or (bool(inputs) and all(v.random for v in inputs)),
         array=last == "numpy" or (bool(inputs) and all(v.array for v in inputs)),
         sure=not inputs or any(v.sure for v in inputs) or receiver is None,
@@ -93,6 +99,7 @@ def _tensor(frame: Frame, name: str, arguments: Arguments, receiver: Tensor | No
         and not (sizes or api.is_draw(name)),
         layout=_layout(name, last, arguments),
         unbacked=api.has_dynamic_shape(name) or any(v.unbacked for v in inputs),
+        told=any(v.told for v in inputs),
         precision=_precision(last, arguments, inputs, api.is_factory(name)),
         requires_grad=_requires_grad(last, arguments, inputs, api.is_factory(name)),
         order=_order(last, arguments, api.is_factory(name)),
@@ -149,12 +156,18 @@ def _dtype(last: str, arguments: Arguments, inputs: list[Tensor]) -> str | None:
     asked = arguments.keyword("dtype")
     if asked is None and last in ("to", "type", "astype") and arguments.positional:
         asked = arguments.positional[0]
-    if isinstance(asked, External):
-        named = DTYPES.get(asked.name.rpartition(".")[2])
-        if named is not None:
-            return named
+    match asked:
+        case External(name=name) if name.rpartition(".")[2] in DTYPES:
+            return DTYPES[name.rpartition(".")[2]]
+        case None | Const() | Host(kind="device") | ExternalObject(cls="torch.device"):
+            pass
+        case _:
+            return None
     if last in DTYPES and inputs:
         return DTYPES[last]
+    if last == "arange":
+        kinds = {value.kind if isinstance(value, Const | Host) else "int" for value in arguments.positional}
+        return "float" if "float" in kinds else "int" if kinds == {"int"} else None
     if last in BOOLEAN:
         return "bool"
     if last in INTEGER:
@@ -194,82 +207,6 @@ def _literal_dtype(value: Value) -> str | None:
     return None
 
 
-def sizes_of(name: str, arguments: Arguments) -> tuple[int | None, ...] | None:
-    """The sizes of what a torch function returns, as far as its arguments tell."""
-    inputs = [value for value in map(known, arguments.positional) if isinstance(value, Tensor)]
-    if name.rpartition(".")[2] in ELEMENTWISE and len({value.sizes for value in inputs}) == 1:
-        return inputs[0].sizes
-    return _sizes(False, name.rpartition(".")[2], replace(arguments, keywords=()), inputs)
-
-
-def _sizes(factory: bool, last: str, arguments: Arguments, inputs: list[Tensor]) -> tuple[int | None, ...] | None:
-    if factory:
-        return _factory_sizes(last, arguments)
-    if last in ("cat", "concat", "concatenate") and len(arguments.positional) == 1 and not arguments.keywords:
-        return _joined(arguments.positional[0])
-    if not inputs:
-        return None
-    if last in SAME_SIZES:
-        return inputs[0].sizes
-    if last in REDUCTIONS and len(arguments.positional) <= (
-        0 if inputs and inputs[0] not in arguments.positional else 1
-    ):
-        return () if not arguments.keywords else None
-    return None
-
-
-def _joined(parts: Value) -> tuple[int | None, ...] | None:
-    """The sizes of tensors put one after the other."""
-    match parts:
-        case Tuple_(items=(Tensor(sizes=(_, *rest)), *_) as items):
-            lengths = [part.sizes[0] for part in map(known, items) if isinstance(part, Tensor) and part.sizes]
-            known_all = len(lengths) == len(items)
-            return (sum(n for n in lengths if n is not None) if known_all and None not in lengths else None, *rest)
-    return None
-
-
-def _factory_sizes(last: str, arguments: Arguments) -> tuple[int | None, ...] | None:
-    positional = arguments.positional
-    if last in ("ones", "zeros", "rand", "randn", "empty"):
-        size = arguments.keyword("size")
-        given = (size,) if size is not None else positional
-        if len(given) == 1 and isinstance(given[0], Tuple_):
-            given = given[0].items
-        return tuple(_size(value) for value in given)
-    if last == "full" and positional and isinstance(positional[0], Tuple_):
-        return tuple(_size(value) for value in positional[0].items)
-    if last == "arange" and len(positional) == 1:
-        return (_size(positional[0]),)
-    if last in ("arange", "linspace", "randperm"):
-        return (None,)
-    if last == "eye" and len(positional) == 1:
-        return (_size(positional[0]),) * 2
-    if last in ("tensor", "as_tensor") and positional:
-        return _literal_sizes(positional[0])
-    return None
-
-
-def _size(value: Value) -> int | None:
-    match value:
-        case Const(value=int() as number):
-            return number
-        case Const(value=float() as number) if number.is_integer():
-            return int(number)
-    return None
-
-
-def _literal_sizes(value: Value) -> tuple[int | None, ...] | None:
-    match value:
-        case Const() | Host():
-            return ()
-        case Tuple_(items=items) if items:
-            inner = _literal_sizes(items[0])
-            return None if inner is None else (len(items), *inner)
-        case Tensor(sizes=sizes):
-            return sizes
-    return None
-
-
 def numpy_result(frame: Frame, name: str, arguments: Arguments) -> Value:
     """In traced code Dynamo runs numpy on tensors, so that its results are as data-dependent as theirs; drawing one
     number breaks the graph, after which it is like any other."""
@@ -288,7 +225,7 @@ def numpy_result(frame: Frame, name: str, arguments: Arguments) -> Value:
         return Tensor(
             array=True,
             made_here=True,
-            sizes=_factory_sizes({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
+            sizes=shapes.of_factory({"array": "tensor", "asarray": "tensor"}.get(last, last), arguments),
             layout="text" if arguments.positional and _is_text(arguments.positional[0]) else "strided",
         )
     computed = any(isinstance(known(value), Tensor) for value in arguments.positional)

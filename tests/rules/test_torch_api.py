@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fullgraph.lint.checks.torch_arity import misfit
+from fullgraph.lint.torch_api import load
+from fullgraph.lint.values import UNKNOWN, Arguments
 
 ROOT = Path(__file__).parents[2]
 TABLE: dict[str, Any] = json.loads((ROOT / "rules" / "torch_api.json").read_text(encoding="utf-8"))
@@ -92,3 +97,25 @@ def test_one_argument_too_many_is_a_type_error(name: str, maximum: int) -> None:
 def test_table_is_up_to_date() -> None:
     pytest.importorskip("torch")
     assert subprocess.run([sys.executable, ROOT / "tools" / "torch_api.py", "--check"], check=False).returncode == 0
+
+
+@pytest.mark.torch
+def test_what_torch_passes_in_its_own_operator_tests_fits_the_table() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("expecttest", reason="torch's operator tests need it")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    calls, refused = 0, set()
+    for info in op_db:
+        dtypes = info.supported_dtypes("cpu")
+        dtype = next((dtype for dtype in (torch.float32, torch.int64, torch.bool) if dtype in dtypes), None)
+        for sample in [] if dtype is None else itertools.islice(info.sample_inputs("cpu", dtype), 4):
+            for symbol, tensors in ((f"torch.{info.name}", 1), (f"torch.Tensor.{info.name}", 0)):
+                if (arity := load().arity(symbol)) is None:
+                    continue
+                keywords = tuple((name, UNKNOWN) for name in sample.kwargs)
+                calls += 1
+                if problem := misfit(symbol, arity, Arguments((UNKNOWN,) * (tensors + len(sample.args)), keywords)):
+                    refused.add(f"{symbol} {problem}")
+    assert calls > 1500
+    assert not refused
