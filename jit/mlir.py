@@ -142,6 +142,7 @@ class Lowering:
         lowered = self._lowered(graph)
         self._compile_s = time.perf_counter() - started
         self.report()
+        _forget_what_was_traced(lowered)
         return _boxed(lowered)
 
     def give_up(self, graph: GraphModule, reason: str) -> None:
@@ -168,6 +169,7 @@ class Lowering:
                     self._native[name] = region.ops
                     eager = planned.graph.get_submodule(name)
                     delattr(planned.graph, name)
+                    _forget_what_was_traced(eager)
                     judge = Verdicts(self, name, region)
                     native = NativeRegion(kernel, region, eager.forward, judge, self._compared)
                     setattr(planned.graph, name, native)
@@ -266,6 +268,14 @@ class Verdicts:
 
     def abandoned(self, reason: str) -> None:
         self.lowering.abandoned(self.name, self.region, reason)
+
+
+def _forget_what_was_traced(graph: GraphModule) -> None:
+    """Fake values and stacks of each node, for which nobody asks a graph that only runs."""
+    for module in graph.modules():
+        if isinstance(module, GraphModule):
+            for node in module.graph.nodes:
+                node.meta.clear()
 
 
 def _boxed(graph: GraphModule) -> Compiled:

@@ -38,8 +38,8 @@ LAST_WORDS = 400
 """Characters."""
 TORCH = "2.13"
 """The version whose operators are lowered."""
-REMEMBERED = 256
-"""Regions whose code is kept."""
+REMEMBERED = 32
+"""Regions whose code is kept in memory: those of a model's layers, which are alike."""
 
 
 @dataclass(frozen=True, slots=True)

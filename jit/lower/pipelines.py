@@ -54,7 +54,7 @@ LOOPS = _module(
 
 # Half precision is computed in float32 and rounded after every operation, as ATen does.
 HALF_PRECISION = _module(
-    _function("refback-expand-ops-for-llvm", "math-extend-to-supported-types{target-type=f32}"),
+    _function("math-extend-to-supported-types{target-type=f32}"),
     "arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32}",
 )
 

@@ -36,5 +36,7 @@ def _is_init(operation: ir.Operation) -> bool:
         case "linalg.generic":  # a fill that canonicalisation generalised: it reads no tensor but the one it fills
             inputs = list(operation.operands)[: -len(operation.results)]
             return not any(isinstance(value.type, ir.RankedTensorType) for value in inputs)
+        case "tensor.insert_slice":  # the beginning that several concatenations share; each goes on from it
+            return all(use.owner.name == "tensor.insert_slice" for use in operation.results[0].uses)
         case _:
             return False

@@ -19,6 +19,8 @@ acos acosh asin asinh atan atanh cbrt cos cosh erf exp exp2 expm1 log log10 log1
 """
 BINARY = {"powf": "pow", "atan2": "atan2"}
 ULP = {"sin": "u35", "cos": "u35"}
+SCALAR = {"acosh", "asinh"}
+"""Sleef's are infinite from the root of the largest number on."""
 PURE = "memory_effects = #llvm.memory_effects<{}>".format(
     ", ".join(
         f"{part} = none" for part in ["other", "argMem", "inaccessibleMem", "errnoMem", "targetMem0", "targetMem1"]
@@ -65,7 +67,7 @@ def _declarations(used: dict[str, tuple[str, str, int]]) -> Iterator[str]:
     vectors: list[str] = []
     for symbol, (function, element, arity) in sorted(used.items()):
         variants = []
-        for width in _widths(element):
+        for width in () if function in SCALAR else _widths(element):
             vector = f"Sleef_{function}{'f' if element == 'f32' else 'd'}{width}_{ULP.get(function, 'u10')}"
             variants.append(f"_ZGV_LLVM_N{width}{'v' * arity}_{symbol}({vector})")
             vectors.append(vector)

@@ -1,8 +1,5 @@
-"""Writes out the exponential and the error function of a float32, the two that models use most: a loop computes them
-several elements at a time and calls nothing.
-
-The exponential is within 1 unit in the last place, subnormal results too. The error function is that of Abramowitz and
-Stegun, Handbook of Mathematical Functions, 7.1.26: off by at most 1.5e-7, which is what ATen computes.
+"""Writes out the exponential of a float32, the function that models use most: a loop computes several elements at a
+time and calls nothing. It is within 1 unit in the last place, subnormal results too.
 """
 
 from __future__ import annotations
@@ -64,49 +61,21 @@ func.func private @"fullgraph.exp"(%x: f32) -> f32 {
   return %result : f32
 }
 """
-ERROR_FUNCTION = """
-func.func private @"fullgraph.erf"(%x: f32) -> f32 {
-  %one = arith.constant 1.0 : f32
-  %p = arith.constant 0.3275911 : f32
-  %a1 = arith.constant 0.254829592 : f32
-  %a2 = arith.constant -0.284496736 : f32
-  %a3 = arith.constant 1.421413741 : f32
-  %a4 = arith.constant -1.453152027 : f32
-  %a5 = arith.constant 1.061405429 : f32
-  %size = math.absf %x : f32
-  %scaled = math.fma %p, %size, %one : f32
-  %t = arith.divf %one, %scaled : f32
-  %r4 = math.fma %a5, %t, %a4 : f32
-  %r3 = math.fma %r4, %t, %a3 : f32
-  %r2 = math.fma %r3, %t, %a2 : f32
-  %r1 = math.fma %r2, %t, %a1 : f32
-  %polynomial = arith.mulf %r1, %t : f32
-  %square = arith.mulf %x, %x : f32
-  %negative = arith.negf %square : f32
-  %falling = math.exp %negative : f32
-  %rest = arith.mulf %polynomial, %falling : f32
-  %value = arith.subf %one, %rest : f32
-  %signed = math.copysign %value, %x : f32
-  return %signed : f32
-}
-"""
-FUNCTIONS = {"math.erf": ERROR_FUNCTION, "math.exp": EXPONENTIAL}
-"""The first may call the second."""
 
 
 def written_out(module: ir.Module) -> None:
-    """Leaves calls of private functions, to be inlined."""
-    for name, text in FUNCTIONS.items():
-        calls = [
-            op for op in nested(module.operation) if op.name == name and isinstance(op.results[0].type, ir.F32Type)
-        ]
-        if calls:
-            source = ir.Module.parse(text)
-            function = source.body.operations[0].operation.detach_from_parent()
-            module.body.append(function)
-            callee = ir.FlatSymbolRefAttr.get(ir.StringAttr(function.attributes["sym_name"]).value)
-            for operation in calls:
-                _call(operation, callee)
+    """Leaves calls of a private function, to be inlined."""
+    calls = [
+        op for op in nested(module.operation) if op.name == "math.exp" and isinstance(op.results[0].type, ir.F32Type)
+    ]
+    if not calls:
+        return
+    source = ir.Module.parse(EXPONENTIAL)
+    function = source.body.operations[0].operation.detach_from_parent()
+    module.body.append(function)
+    callee = ir.FlatSymbolRefAttr.get(ir.StringAttr(function.attributes["sym_name"]).value)
+    for operation in calls:
+        _call(operation, callee)
 
 
 def _call(operation: ir.Operation, callee: ir.Attribute) -> None:
