@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import TensorifyScalarRestartAnalysis
 from torch.fx import GraphModule
+from torch.nn import Module
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 
 from .assembly import disassembled
@@ -47,7 +48,10 @@ def shared_worker() -> Worker:
 
 
 class Backend:
-    """Compiles graphs. `report` learns what became of each, and of every stage of the IR if `stages` is set."""
+    """Compiles graphs. `report` learns what became of each, and of every stage of the IR if `stages` is set.
+
+    A backend that `believes` does not compare regions of fixed sizes that agreed with eager in an earlier process.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Backend:
         assembly: bool = False,
         dump: Path | None = None,
         worker: Worker | None = None,
+        believes: bool = False,
     ) -> None:
         self.__name__ = "mlir"  # by which Dynamo's messages call it
         self.report = report
@@ -63,6 +68,7 @@ class Backend:
         self.assembly = assembly
         self.dump = dump
         self.worker = worker or shared_worker()
+        self.believes = believes
         self._numbers = count(1)
 
     def __call__(
@@ -117,7 +123,7 @@ def mlir(graph: GraphModule, example_inputs: Sequence[Any], **settings: Any) -> 
 @cache
 def _default() -> Backend:
     folder = os.environ.get("FULLGRAPH_DUMP")
-    return Backend(dump=Path(folder) if folder else None)
+    return Backend(dump=Path(folder) if folder else None, believes=True)
 
 
 class Lowering:
@@ -171,9 +177,13 @@ class Lowering:
                     delattr(planned.graph, name)
                     _forget_what_was_traced(eager)
                     judge = Verdicts(self, name, region)
-                    native = NativeRegion(kernel, region, eager.forward, judge, self._compared)
+                    compared = self._compared and not self._is_believed(region)
+                    native = NativeRegion(kernel, region, eager.forward, judge, compared)
                     setattr(planned.graph, name, native)
         return planned.graph
+
+    def _is_believed(self, region: Region) -> bool:
+        return self._backend.believes and self._backend.worker.has_agreed(region.text, region.signature)
 
     def _kernel(self, name: str, region: Region) -> Kernel | Failed:
         artifact = self._backend.worker.compile(region.text, region.signature, self._backend.stages)
@@ -188,7 +198,9 @@ class Lowering:
         except LoadError as error:
             return Failed(str(error))
 
-    def agreed(self, error: float) -> None:
+    def agreed(self, region: Region, error: float) -> None:
+        if region.signature.is_static:
+            self._backend.worker.approve(region.text, region.signature)
         with self._lock:
             if self._max_abs_error is not None and error <= self._max_abs_error:
                 return
@@ -261,7 +273,7 @@ class Verdicts:
     region: Region
 
     def agreed(self, error: float) -> None:
-        self.lowering.agreed(error)
+        self.lowering.agreed(self.region, error)
 
     def disagreed(self, reason: str, inputs: Sequence[Any], expected: Sequence[Any]) -> None:
         self.lowering.disagreed(self.name, self.region, reason, inputs, expected)
@@ -270,7 +282,7 @@ class Verdicts:
         self.lowering.abandoned(self.name, self.region, reason)
 
 
-def _forget_what_was_traced(graph: GraphModule) -> None:
+def _forget_what_was_traced(graph: Module) -> None:
     """Fake values and stacks of each node, for which nobody asks a graph that only runs."""
     for module in graph.modules():
         if isinstance(module, GraphModule):

@@ -2,8 +2,8 @@
 
 An entry is found by all that decides it: the region, its signature, the lowering's own code, the versions of torch and
 torch-mlir, and the processor. It is code that will run, so that only a folder that nobody else can write is trusted,
-and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it differed
-from eager, and is not to run again.
+and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it agreed
+with eager, or that it differed and is not to run again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST = 1 << 30
 PRUNED_EVERY = 64
 """Entries written by one process between two looks at how much there is."""
 PROCESSOR = ("model name", "flags")
-VERDICT = ".differs"
+AGREES, DIFFERS = ".agrees", ".differs"
 
 
 class ObjectCache:
@@ -50,11 +50,18 @@ class ObjectCache:
 
     def verdict(self, text: str, signature: Signature) -> str | None:
         """Why the region's code is not to run, as `condemn` was told; None if it may."""
-        payload = self._read(self._path(text, signature).with_suffix(VERDICT))
+        payload = self._read(self._path(text, signature).with_suffix(DIFFERS))
         return None if payload is None else payload.decode()
 
     def condemn(self, text: str, signature: Signature, reason: str) -> None:
-        self._write(self._path(text, signature).with_suffix(VERDICT), reason.encode())
+        self._write(self._path(text, signature).with_suffix(DIFFERS), reason.encode())
+
+    def has_agreed(self, text: str, signature: Signature) -> bool:
+        """Whether `approve` was told of the region."""
+        return self._read(self._path(text, signature).with_suffix(AGREES)) is not None
+
+    def approve(self, text: str, signature: Signature) -> None:
+        self._write(self._path(text, signature).with_suffix(AGREES), b"")
 
     def _read(self, path: Path) -> bytes | None:
         try:

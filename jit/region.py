@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from .compare import compare
-from .lower.signature import TensorSpec
 from .runtime import Kernel
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ class NativeRegion:
         self._judge = judge
         self._settled = not compared
         """Whether it is compared no more: it takes no other shapes than it was compared on."""
-        self._has_one_shape = all(
-            None not in spec.shape for spec in region.signature.inputs if isinstance(spec, TensorSpec)
-        )
+        self._has_one_shape = region.signature.is_static
         self._compared: set[tuple[object, ...]] = set()
         self._largest = -1
 

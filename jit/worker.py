@@ -108,6 +108,14 @@ class Worker:
             if self._cache is not None:
                 self._cache.condemn(text, signature, reason)
 
+    def has_agreed(self, text: str, signature: Signature) -> bool:
+        """Whether the region's code gave what eager does, in this process or another."""
+        return self._cache is not None and self._cache.has_agreed(text, signature)
+
+    def approve(self, text: str, signature: Signature) -> None:
+        if self._cache is not None:
+            self._cache.approve(text, signature)
+
     def _remember(self, key: tuple[str, Signature, bool], answer: Artifact | Failed) -> None:
         if len(self._compiled) >= REMEMBERED:
             del self._compiled[next(iter(self._compiled))]

@@ -13,7 +13,7 @@ ELSEWHERE = ("Sleef_", "GOMP_", "omp_")
 
 
 def to_object(module: ir.Module) -> bytes:
-    engine = ExecutionEngine(module, opt_level=3, shared_libs=[], enable_object_dump=True)
+    engine = ExecutionEngine(module, opt_level=2, shared_libs=[], enable_object_dump=True)
     for operation in module.body.operations:
         name = ir.StringAttr(operation.attributes["sym_name"]).value
         if name.startswith(ELSEWHERE):

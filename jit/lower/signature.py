@@ -37,6 +37,11 @@ class Signature:
     inputs: tuple[Spec, ...]
     outputs: tuple[TensorSpec, ...]
 
+    @property
+    def is_static(self) -> bool:
+        """Whether the sizes of all inputs are fixed."""
+        return all(None not in spec.shape for spec in self.inputs if isinstance(spec, TensorSpec))
+
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
