@@ -192,15 +192,19 @@ FIXABLE = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES if r.fix for i,
 
 OTHER_DRAWS = "draw with torch"
 """The title of a fix that draws other numbers."""
+TO_FILL_IN = "=..."
+"""What a fix to be read leaves to its reader."""
 
 
 def mended(rule: Rule, example: Example, folder: Path) -> list[tuple[str, bool]]:
     """The example with each of the fixes that its findings are offered, and whether it answers the same."""
     project = ProjectOnDisk(folder)
     project.write({"example.py": example.code})
-    findings = [finding for finding in project.check().findings if finding.code == rule.code and finding.fixes]
-    most = max((len(finding.fixes) for finding in findings), default=0)
-    chosen = [[finding.fixes[min(at, len(finding.fixes) - 1)] for finding in findings] for at in range(most)]
+    offered = [finding.fixes for finding in project.check().findings if finding.code == rule.code]
+    whole = [[fix for fix in fixes if not any(TO_FILL_IN in edit.text for edit in fix.edits)] for fixes in offered]
+    given = [fixes for fixes in whole if fixes]
+    most = max(map(len, given), default=0)
+    chosen = [[fixes[min(at, len(fixes) - 1)] for fixes in given] for at in range(most)]
     edits = [dict.fromkeys(edit for fix in fixes for edit in fix.edits) for fixes in chosen]
     codes = [edited(example.code.encode(), each).decode() for each in edits]
     return [(code, fixes[0].title != OTHER_DRAWS) for code, fixes in zip(codes, chosen, strict=True)]
