@@ -52,7 +52,7 @@ LIMIT = 8
 CASTS = (torch.int64, torch.bfloat16, torch.float64, torch.bool, torch.float16, torch.int32, torch.uint8)
 """Each call is measured with these dtypes in the place of the one traced as well."""
 CAST_LIMIT = 2
-TRACED = (torch.float32, torch.int64)
+TRACED = (torch.float32, torch.int64, torch.float64)
 ELSEWHERE = ("linalg.", "fft.", "sparse.", "torch.ops.", "signal.", "jiterator", "special.bessel", "special.modified")
 UNCOMPARED = ("empty", "new_empty", "jiterator")
 """Operators of which eager's results say nothing, because nobody sets them, or that a CPU does not have."""

@@ -26,6 +26,7 @@ from .passes.private_inits import private_inits
 from .passes.shape_checks import shape_checks
 from .passes.sum_order import sum_order
 from .passes.threads import threads
+from .passes.unshared_buffers import unshared_buffers
 from .passes.vector_math import vector_math
 from .passes.vector_width import vector_width
 from .passes.written_out import written_out
@@ -65,7 +66,7 @@ def _run(steps: Stages, module: ir.Module, stages: list[tuple[str, str]], dump: 
 def _to_linalg(signature: Signature) -> Stages:
     return (
         ("torch-backend", (pipelines.TO_BACKEND,)),
-        ("linalg", (pipelines.TO_LINALG, shape_checks)),
+        ("linalg", (pipelines.TO_LINALG, shape_checks, pipelines.SCANS, unshared_buffers)),
         ("abi", (partial(add_entry, signature=signature), pipelines.INLINE)),
         ("fused", (pipelines.FUSE, sum_order)),
     )

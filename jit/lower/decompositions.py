@@ -9,19 +9,25 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._decomp import _core_aten_decompositions_post_autograd, get_decompositions
 from torch._ops import OperatorBase, OpOverload
 from torch._refs import rsub
 from torch.utils._pytree import tree_map
 
+from . import special_functions, windows
+
 aten = torch.ops.aten
 HALF = (torch.bfloat16, torch.float16)
 NARROW = (torch.uint8, torch.int8, torch.int16)
+WIDER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}
+FACTORS = 32
+"""Multiplied one by one."""
 BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
 """Integers in which the bits of a float are read."""
 
 # Beyond the core set: normalisations and softmax, forward and backward, as pointwise operations and reductions.
 MORE = (
+    aten._batch_norm_with_update_functional,
     aten._log_softmax,
     aten._native_batch_norm_legit,
     aten._native_batch_norm_legit.no_stats,
@@ -48,7 +54,6 @@ WHOLE = (
 )
 
 ACCUMULATE = (
-    aten._adaptive_avg_pool3d.default,
     aten.avg_pool3d.default,
     aten.linalg_vector_norm.default,
     aten.mean.default,
@@ -61,20 +66,33 @@ ACCUMULATE = (
 @cache
 def decompositions() -> dict[OperatorBase, Callable[..., object]]:
     """Random operators stay whole: their parts would draw other numbers from torch's generator than eager does."""
-    table: dict[OperatorBase, Callable[..., object]] = {**core_aten_decompositions(), **get_decompositions(MORE)}
-    return {operator: rule for operator, rule in table.items() if not _stays_whole(operator)} | {
-        aten._adaptive_avg_pool2d.default: _adaptive_average,
+    table: dict[OperatorBase, Callable[..., object]] = {
+        **_core_aten_decompositions_post_autograd(),  # the public one takes half a second to list composite operators
+        **get_decompositions(MORE),
+    }
+    kept = {operator: rule for operator, rule in table.items() if not _stays_whole(operator)}
+    return kept | special_functions.rules() | windows.rules() | _rules()
+
+
+def _rules() -> dict[OperatorBase, Callable[..., object]]:
+    return {
         aten._cdist_forward.default: _distances,
         aten._to_copy.default: _converted,
         aten.amax.default: _of_one_number,
         aten.amin.default: _of_one_number,
         aten.angle.default: _angle,
+        aten.any.dim: _any,
+        aten.any.dims: _any,
+        aten.argmax.default: partial(_place, aten.max.dim),
+        aten.argmin.default: partial(_place, aten.min.dim),
         aten.avg_pool2d.default: _average,
         aten.clamp.default: _clamp,
         aten.clamp.Tensor: _clamp_by_tensors,
         aten.constant_pad_nd.default: _padded,
         aten.copysign.Tensor: _copysign,
-        aten.digamma.default: partial(_in_double_precision, _digamma),
+        aten.cumprod.default: partial(_running, aten.cumprod.default),
+        aten.cumsum.default: partial(_running, aten.cumsum.default),
+        aten.diagonal_scatter.default: _with_diagonal,
         aten.div.Tensor_mode: _rounded_division,
         aten.eq.Tensor: _equal,
         aten.fmax.default: _fmax,
@@ -82,15 +100,14 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
         aten.fmod.Tensor: _fmod,
         aten.hardtanh.default: _hardtanh,
         aten.hypot.default: _hypot,
-        aten.lgamma.default: partial(_in_double_precision, _lgamma),
         aten.max.dim: _extreme_of_one_number,
         aten.maximum.default: _maximum,
         aten.min.dim: _extreme_of_one_number,
         aten.minimum.default: _minimum,
         aten.nextafter.default: _nextafter,
-        aten.polygamma.default: _polygamma,
         aten.narrow_copy.default: lambda *arguments: torch.narrow(*arguments).clone(),
         aten.pow.Tensor_Scalar: _power,
+        aten.prod.dim_int: _product,
         aten.rsub.Scalar: _difference_from_a_number,
         aten.signbit.default: _signbit,
         aten.var.correction: _variance,
@@ -287,67 +304,61 @@ def _nextafter(value: Tensor, towards: Tensor) -> object:
     return torch.where(value.isnan() | towards.isnan(), value + towards, next_)
 
 
-def _adaptive_average(value: Tensor, output_size: Sequence[int]) -> object:
-    """Where the windows do not overlap."""
-    *outer, height, width = value.shape
-    rows, columns = output_size
-    sizes = (height, width, rows, columns)
-    if not all(type(size) is int and size for size in sizes) or height % rows or width % columns:
-        return NotImplemented
-    parts = value.reshape(*outer, rows, height // rows, columns, width // columns)
-    return parts.mean((-3, -1))
-
-
 def _distances(left: Tensor, right: Tensor, p: float, compute_mode: int | None) -> object:
-    if not _are_floats(left, right) or p not in (1.0, 2.0):
+    if not _are_floats(left, right) or p in (0.0, math.inf):  # for which NaN is no distance
         return NotImplemented
     difference = left.unsqueeze(-2) - right.unsqueeze(-3)
-    return difference.abs().sum(-1) if p == 1.0 else difference.square().sum(-1).sqrt()
+    match p:
+        case 1.0:
+            return difference.abs().sum(-1)
+        case 2.0:
+            return difference.square().sum(-1).sqrt()
+        case _:
+            return (difference.abs() ** p).sum(-1) ** (1 / p)
 
 
-# Functions of which ATen has a scalar loop: in double precision a few terms are exact to the last bit of a float.
+def _any(value: Tensor, *options: Any) -> object:
+    return torch.any(value != 0, *options) if value.is_floating_point() else NotImplemented
 
 
-def _in_double_precision(rule: Callable[[Tensor], Tensor], value: Tensor) -> object:
-    return rule(value.double()).float() if value.dtype == torch.float32 else NotImplemented
+def _place(extreme: OpOverload, value: Tensor, dim: int | None = None, keepdim: bool = False) -> object:
+    """Where the extreme is."""
+    if dim is not None:
+        return extreme(value, dim, keepdim)[1]
+    place = extreme(value.reshape(-1), 0)[1]
+    return place.reshape([1] * value.ndim) if keepdim else place
 
 
-SHIFT = 8
-"""From here on the asymptotic series below have all digits that a float has."""
+def _product(value: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> object:
+    """torch-mlir multiplies no dimension but all."""
+    size = value.shape[dim] if value.ndim else 0
+    if not value.is_floating_point() or type(size) is not int or not 0 < size <= FACTORS:
+        return NotImplemented
+    rounded = dtype or value.dtype
+    wide = value.to(torch.float32 if rounded in HALF else rounded)
+    result = math.prod((wide.select(dim, i) for i in range(1, size)), start=wide.select(dim, 0)).to(rounded)
+    return result.unsqueeze(dim) if keepdim else result
 
 
-def _lgamma(value: Tensor) -> Tensor:
-    """Stirling's series, after a step up where the argument is small; by reflection where it is negative."""
-    x = torch.where(value < 0.5, 1 - value, value)
-    product = math.prod((x + i for i in range(1, SHIFT)), start=x)
-    far = torch.where(x < SHIFT, x + SHIFT, x)
-    inverse = 1 / (far * far)
-    rest = 1 / 1260 - inverse * (1 / 1680 - inverse * (1 / 1188 - inverse * 691 / 360360))
-    series = (1 / 12 - inverse * (1 / 360 - inverse * rest)) / far
-    result = (far - 0.5) * far.log() - far + math.log(2 * math.pi) / 2 + series
-    result = torch.where(x < SHIFT, result - product.log(), result)
-    sine = (math.pi * (value - value.round())).sin().abs()
-    result = torch.where(value < 0.5, math.log(math.pi) - sine.log() - result, result)
-    result = torch.where((value == 1) | (value == 2), 0.0, result)
-    return torch.where(value.isinf(), math.inf, result)
+def _running(operator: OpOverload, value: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> object:
+    """A sum or product up to each value, in the wider type in which ATen adds them up."""
+    rounded = dtype or value.dtype
+    if value.ndim == 0:
+        return value.to(rounded, copy=True)
+    if rounded not in WIDER:
+        return NotImplemented
+    return operator(value.to(rounded).to(WIDER[rounded]), dim).to(rounded)
 
 
-def _digamma(value: Tensor) -> Tensor:
-    x = torch.where(value < 0.5, 1 - value, value)
-    steps = sum(1 / (x + i) for i in range(SHIFT))
-    far = torch.where(x < SHIFT, x + SHIFT, x)
-    inverse = 1 / (far * far)
-    series = inverse * (1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse / 132))))
-    result = far.log() - 0.5 / far - series
-    result = torch.where(x < SHIFT, result - steps, result)
-    turn = math.pi * (value - value.round())
-    result = torch.where(value < 0.5, result - math.pi * turn.cos() / turn.sin(), result)
-    result = torch.where((value < 0) & (value == value.round()), math.nan, result)
-    return torch.where(value == 0, -1 / value, result)
-
-
-def _polygamma(order: int, value: Tensor) -> object:
-    return NotImplemented if order else torch.digamma(value)
+def _with_diagonal(value: Tensor, diagonal: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> object:
+    """The diagonal's n-th value belongs to the n-th row, or column if it begins below the first."""
+    value = value.movedim((dim1, dim2), (-2, -1))
+    rows, columns = value.shape[-2:]
+    row, column = torch.arange(rows, device=value.device), torch.arange(columns, device=value.device)
+    on_it = row.unsqueeze(-1) + offset == column
+    along = (rows, -1) if offset >= 0 else (columns, -2)
+    filled = torch.constant_pad_nd(diagonal, (0, along[0] - diagonal.shape[-1])).unsqueeze(along[1])
+    return torch.where(on_it, filled, value).movedim((-2, -1), (dim1, dim2))
 
 
 def _variance(value: Tensor, dim: Sequence[int] | None = None, **options: Any) -> object:

@@ -14,6 +14,9 @@ def _function(*passes: str) -> str:
 TO_BACKEND = _module("torchdynamo-export-to-torch-backend-pipeline{extra-library=}")
 TO_LINALG = _module("torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}")
 
+# A scan becomes loops over memory at once, because no other pass knows its dialect.
+SCANS = _module(_function("tm-tensor-bufferize", "tm-tensor-to-loops"))
+
 INLINE = _module("inline", "symbol-dce")
 
 FUSE = _module(
@@ -26,7 +29,6 @@ FUSE = _module(
         "linalg-fuse-elementwise-ops",
         "canonicalize",
         "cse",
-        "tm-tensor-bufferize",
     )
 )
 
@@ -43,7 +45,6 @@ BUFFERIZE = _module(
 # memref.copy would need a runtime library that no wheel carries: it becomes a linalg.generic.
 LOOPS = _module(
     _function(
-        "tm-tensor-to-loops",
         "refback-munge-memref-copy",
         "convert-linalg-to-loops",
         "scf-forall-to-for",

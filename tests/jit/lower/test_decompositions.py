@@ -104,9 +104,151 @@ def test_shapes_that_torch_mlir_does_not_lower(call: Callable[..., Any], value: 
     torch.testing.assert_close(graph(value), call(value))
 
 
-def test_windows_that_overlap_stay_in_aten() -> None:
-    graph = decomposed(lambda x: torch.nn.functional.adaptive_avg_pool2d(x, (3, 3)), R(1, 2, 4, 6))
+WITH_NAN = R(2, 3, 9, 8)
+WITH_NAN[0, 0, 2:5, 2:5] = NAN
+WITH_NAN[1] = -INF
+WITH_NAN[1, 2, 3, 4] = 0.0
+EQUAL = torch.arange(2 * 3 * 9 * 8).reshape(2, 3, 9, 8) % 5
+
+
+@pytest.mark.parametrize("value", [WITH_NAN, WITH_NAN[0], WITH_NAN.bfloat16(), EQUAL.double(), EQUAL])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": (3, 2), "stride": (1, 2), "padding": (1, 0)},
+        {"kernel_size": 3, "stride": 2, "padding": 1, "dilation": 2},
+        {"kernel_size": 2, "ceil_mode": True},
+    ],
+)
+def test_the_largest_of_windows_is_the_last_nan_or_the_first_of_equals(
+    value: torch.Tensor, options: dict[str, Any]
+) -> None:
+    call = partial(torch.nn.functional.max_pool2d_with_indices, **options)
+    graph = decomposed(call, value)
+    assert "aten.max_pool2d_with_indices.default" not in left(graph)
+    torch.testing.assert_close(graph(value), call(value), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [(3, 4), (4, 3), (9, 8), (12, 5)])
+@pytest.mark.parametrize("value", [WITH_NAN, EQUAL.float()])
+def test_windows_of_different_width(size: tuple[int, int], value: torch.Tensor) -> None:
+    for name, call in (
+        ("aten.adaptive_max_pool2d.default", torch.nn.functional.adaptive_max_pool2d_with_indices),
+        ("aten._adaptive_avg_pool2d.default", torch.nn.functional.adaptive_avg_pool2d),
+    ):
+        graph = decomposed(partial(call, output_size=size), value)
+        assert name not in left(graph)
+        torch.testing.assert_close(graph(value), call(value, size), rtol=2e-6, atol=1e-6, equal_nan=True)
+
+
+def test_more_windows_than_are_worth_slices_stay_in_aten() -> None:
+    graph = decomposed(lambda x: torch.nn.functional.adaptive_avg_pool2d(x, (33, 3)), R(1, 2, 66, 6))
     assert {item.operator for item in plan(graph).left} == {"aten._adaptive_avg_pool2d.default"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_running_sums_and_products(dtype: torch.dtype) -> None:
+    def call(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        twice = value * 2
+        return torch.cumsum(twice, 0), torch.cumprod(value, -1), torch.cumsum(value, 1) + twice
+
+    torch.manual_seed(0)
+    value = (R(5, 300) * 3).to(dtype)
+    if dtype.is_floating_point:
+        value[1, 100], value[2, 7], value[3, 9] = NAN, INF, 0.0
+    reports: list[Lowered] = []
+    backend = Backend(lambda event: reports.append(event) if isinstance(event, Lowered) else None, worker=Worker())
+    compiled = torch.compile(call, backend=backend)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(value), call(value), equal_nan=True)
+    assert reports[-1].mlir_ops and not reports[-1].failures and not reports[-1].left
+
+
+ORDERS = torch.tensor([-3.0, -0.5, 0.0, 1.0, 2.0, 5.0, 7.0, 8.9, 40.0, INF, -INF, NAN])
+ARGUMENTS = torch.tensor([-INF, -80.0, -1.5, -1.0, -0.7, -0.0, 0.3, 0.5, 1.0, 1.25, 1e20, 3e38, INF])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", [shifted + kind for shifted in ("", "shifted_") for kind in "tuvw"])
+def test_chebyshev_polynomials(name: str, dtype: torch.dtype) -> None:
+    call = getattr(torch.special, f"{name[:-1]}chebyshev_polynomial_{name[-1]}")
+    x, n = ARGUMENTS.to(dtype).unsqueeze(-1) + 0, ORDERS.to(dtype) + 0
+    graph = decomposed(call, x, n)
+    assert left(graph) <= {"aten.unsqueeze.default"}
+    atol = 2e-5 if dtype == torch.float32 else 1e-12  # of eager's cosine of many turns
+    torch.testing.assert_close(graph(x, n), call(x, n), rtol=2e-5, atol=atol, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("order", [1, 2, 3, 8])
+def test_derivatives_of_digamma(order: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    values = torch.cat([EDGES, R(2000) * 5, torch.rand(2000) * 0.01, torch.arange(-3.0, 9.0)]).to(dtype)
+    graph = decomposed(partial(torch.polygamma, order), values)
+    assert not left(graph)
+    tolerance = 2e-5 if dtype == torch.float32 else 1e-10
+    torch.testing.assert_close(
+        graph(values), torch.polygamma(order, values), rtol=tolerance, atol=1e-30, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e", "modified_bessel_i1", "spherical_bessel_j0"])
+def test_bessel_functions(name: str) -> None:
+    torch.manual_seed(0)
+    call = getattr(torch.special, name)
+    values = torch.cat([EDGES, R(5000) * 30, R(5000), torch.tensor([88.5, 89.0, 100.0, -100.0])])
+    graph = decomposed(call, values)
+    assert not left(graph)
+    torch.testing.assert_close(graph(values), call(values), rtol=2e-6, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        torch.argmax,
+        partial(torch.argmin, dim=1),
+        partial(torch.argmax, keepdim=True),
+        partial(torch.any, dim=1),
+        partial(torch.any, dim=(0, 2), keepdim=True),
+        partial(torch.prod, dim=-1),
+        partial(torch.prod, dim=0, keepdim=True, dtype=torch.float64),
+        lambda x: torch.diagonal_scatter(x, -x.diagonal(-2, 2, 0), -2, 2, 0),
+        lambda x: torch.diagonal_scatter(x, -x.diagonal(1), 1),
+        lambda x: torch.cdist(x, x[:, :2] + 1, p=3.0),
+    ],
+)
+def test_reductions_and_diagonals_with_nan_and_equals(call: Callable[..., Any]) -> None:
+    value = R(3, 4, 5)
+    value[0, 1, 2] = value[1, 2, 0] = NAN
+    value[2, 0] = value[2, 1]
+    value[1, 3] = -INF
+    graph = decomposed(call, value)
+    views = {"aten.view.default", "aten.select.int", "aten.unsqueeze.default", "aten.permute.default"}
+    assert left(graph) <= views | {"aten.slice.Tensor", "aten.diagonal.default", "aten.neg.default"}
+    torch.testing.assert_close(graph(value), call(value), rtol=2e-6, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (lambda x: torch.nn.functional.max_pool2d(x, 3, 2, 1), R(1, 2, 6, 7)),
+        (lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 4), R(1, 2, 6, 7)),
+        (lambda x: torch.prod(x, 1), R(3, 4)),
+        (lambda x: torch.cumsum(x * 2, 1), R(3, 4)),
+        (torch.special.i0, R(7)),
+        (torch.digamma, R(7).abs() + 0.5),
+        (partial(torch.polygamma, 1), R(7).abs() + 0.5),
+    ],
+)
+def test_gradients(call: Callable[..., Any], value: torch.Tensor) -> None:
+    given = value.clone().requires_grad_()
+    (wanted,) = torch.autograd.grad(call(given).square().sum(), given)
+    backend = Backend(lambda event: None, worker=Worker())
+    compiled = torch.compile(call, backend=backend)
+    for _ in range(2):
+        (got,) = torch.autograd.grad(compiled(given).square().sum(), given)
+        torch.testing.assert_close(got, wanted, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

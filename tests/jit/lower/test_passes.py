@@ -13,6 +13,7 @@ from fullgraph.jit.lower.passes.entry_allocas import entry_allocas  # noqa: E402
 from fullgraph.jit.lower.passes.private_inits import private_inits  # noqa: E402
 from fullgraph.jit.lower.passes.shape_checks import shape_checks  # noqa: E402
 from fullgraph.jit.lower.passes.sum_order import sum_order  # noqa: E402
+from fullgraph.jit.lower.passes.unshared_buffers import unshared_buffers  # noqa: E402
 from fullgraph.jit.lower.passes.walk import nested  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -83,6 +84,14 @@ func.func @main(%a: tensor<8xf32>, %init: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }
 """
+TWO_BUFFERS = """
+func.func @main(%given: memref<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %own = memref.alloc() : memref<4xf32>
+  %x = bufferization.to_tensor %own : memref<4xf32> to tensor<4xf32>
+  %y = bufferization.to_tensor %given : memref<4xf32> to tensor<4xf32>
+  return %x, %y : tensor<4xf32>, tensor<4xf32>
+}
+"""
 
 
 @pytest.fixture
@@ -133,3 +142,10 @@ def test_double_becomes_half_by_way_of_single(after: Callable[..., list[str]]) -
     assert [line.rpartition(" : ")[2] for line in operations] == [
         *("f64 to f32", "f32 to bf16", "f64 to f32", "f32 to f16", "f64 to f32", "f32 to f16"),
     ]
+
+
+def test_only_a_buffer_of_its_own_is_unshared(after: Callable[..., list[str]]) -> None:
+    lines = after(unshared_buffers, TWO_BUFFERS, whole=True)
+    own, given = (line for line in lines if "to_tensor" in line and "func.func" not in line)
+    assert " restrict " in own
+    assert " restrict " not in given
