@@ -34,6 +34,7 @@ from typing import Any
 import torch
 from checkout import ROOT
 from operator_samples import compare, positional, telling
+from torch._dynamo.exc import TensorifyScalarRestartAnalysis
 from torch._dynamo.source import ConstantSource
 from torch._subclasses import FakeTensorMode
 from torch.fx import Graph, GraphModule
@@ -161,11 +162,13 @@ def result(case: Case) -> Result:
 
     backend = Backend(report, worker=_worker())
     try:
-        compiled = _handed_over(backend, call, tensors, case.symbolic)
+        try:
+            compiled = _handed_over(backend, call, tensors, case.symbolic)
+        except TensorifyScalarRestartAnalysis:  # by which Dynamo is told to take a number for a constant
+            compiled = _by_dynamo(backend, call, case.symbolic)
         breaks = [failure for failure in _failures(reports) if UNTRACED in failure]
         if breaks:  # where Dynamo breaks the graph as well
-            torch._dynamo.reset()
-            compiled = torch.compile(call, backend=backend, dynamic=case.symbolic)
+            compiled = _by_dynamo(backend, call, case.symbolic)
             reports.clear()
         for _ in range(2):
             if (difference := compare(_seeded(compiled, tensors), wanted)) is not None:
@@ -234,6 +237,11 @@ def _seeded(call: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Any:
     """On copies, because some operators write to what they are given."""
     torch.manual_seed(0)
     return call(*[torch.empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t) for t in tensors])
+
+
+def _by_dynamo(backend: Backend, call: Callable[..., Any], symbolic: bool) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    return torch.compile(call, backend=backend, dynamic=symbolic)
 
 
 def _handed_over(

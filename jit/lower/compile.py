@@ -20,6 +20,7 @@ from .passes.bfloat16_rounding import bfloat16_rounding
 from .passes.concatenation import concatenation
 from .passes.double_to_half import double_to_half
 from .passes.entry_allocas import entry_allocas
+from .passes.kept_rounding import kept_rounding
 from .passes.outlined_loops import outlined_loops
 from .passes.plain_arguments import CALLED, plain_arguments
 from .passes.private_inits import private_inits
@@ -76,7 +77,7 @@ def _to_fast_loops(signature: Signature) -> Stages:
     return (
         ("schedule", (concatenation, schedule, pipelines.TIDY, private_inits)),
         ("memref", (pipelines.BUFFERIZE, partial(outlined_loops, signature=signature), entry_allocas)),
-        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
+        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, kept_rounding, double_to_half)),
         ("functions", (written_out, pipelines.INLINE, vector_math)),
         ("llvm", (pipelines.TO_LLVM, threads, vector_width, *_last(signature))),
     )
@@ -86,7 +87,7 @@ def _to_plain_loops(signature: Signature) -> Stages:
     """For what cannot be scheduled: one loop nest for each operation."""
     return (
         ("memref", (private_inits, pipelines.BUFFERIZE, entry_allocas)),
-        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, double_to_half)),
+        ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, kept_rounding, double_to_half)),
         ("llvm", (pipelines.TO_LLVM, *_last(signature))),
     )
 

@@ -63,6 +63,9 @@ ACCUMULATE = (
 )
 
 
+EXACT_NUMBERS = (aten.div.Scalar, aten.div.Tensor, aten.mul.Scalar, aten.mul.Tensor)
+
+
 @cache
 def decompositions() -> dict[OperatorBase, Callable[..., object]]:
     """Random operators stay whole: their parts would draw other numbers from torch's generator than eager does."""
@@ -113,7 +116,9 @@ def _rules() -> dict[OperatorBase, Callable[..., object]]:
         aten.var.correction: _variance,
         aten.var_mean.correction: _variance_and_mean,
         aten.view_copy.default: lambda value, shape: value.view(shape).clone(),
+        aten.linalg_cross.default: _cross,
         **{operator: partial(_in_single_precision, operator) for operator in ACCUMULATE},
+        **{operator: partial(_with_number, operator) for operator in EXACT_NUMBERS},
     }
 
 
@@ -266,7 +271,7 @@ def _hypot(left: Tensor, right: Tensor) -> object:
 
 
 def _rounded_division(left: Tensor, right: Tensor, *, rounding_mode: str | None) -> object:
-    if not _are_floats(left, right) or left.dtype in HALF:
+    if not _are_floats(left, right) or (rounding_mode == "floor" and left.dtype in HALF):
         return NotImplemented
     quotient = left / right
     if rounding_mode != "floor":
@@ -315,6 +320,15 @@ def _distances(left: Tensor, right: Tensor, p: float, compute_mode: int | None) 
             return difference.square().sum(-1).sqrt()
         case _:
             return (difference.abs() ** p).sum(-1) ** (1 / p)
+
+
+def _cross(left: Tensor, right: Tensor, *, dim: int = -1) -> object:
+    left, right = torch.broadcast_tensors(left, right)  # type: ignore[no-untyped-call]
+
+    def from_(value: Tensor, first: int) -> Tensor:
+        return torch.cat([value.narrow(dim, first, 3 - first), value.narrow(dim, 0, first)], dim)
+
+    return from_(left, 1) * from_(right, 2) - from_(left, 2) * from_(right, 1)
 
 
 def _any(value: Tensor, *options: Any) -> object:
@@ -392,3 +406,10 @@ def _in_single_precision(
         return NotImplemented
     results = operator(value.to(rounded).float(), *arguments, **options)
     return tree_map(lambda result: result.to(rounded), results)
+
+
+def _with_number(operator: OpOverload, value: Tensor, number: object, *arguments: object, **options: object) -> object:
+    """torch-mlir rounds the number to half precision, which ATen does where it adds and not where it multiplies."""
+    if value.dtype not in HALF or not isinstance(number, float) or math.frexp(number)[0] * 2**8 % 1 == 0:
+        return NotImplemented
+    return operator(value.float(), number, *arguments, **options).to(value.dtype)

@@ -284,3 +284,24 @@ def test_numbers_among_the_results_have_double_precision() -> None:
     assert decomposed(torch.nextafter, values, -values)(values, -values).equal(torch.nextafter(values, -values))
     zeros = torch.zeros_like(values)
     assert decomposed(torch.nextafter, zeros, values)(zeros, values).equal(torch.nextafter(zeros, values))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x * 0.1,
+        lambda x, y: x / 0.3 + 0.7,
+        lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+        lambda x, y: x * y - (x + 1) * (y + 1),
+        lambda x, y: torch.linalg.cross(x, y),
+    ],
+)
+def test_half_precision_is_rounded_where_aten_rounds(call: Callable[..., Any]) -> None:
+    torch.manual_seed(0)
+    x, y = R(500, 3).bfloat16() * 20, R(500, 3).bfloat16()
+    reports: list[Lowered] = []
+    backend = Backend(lambda event: reports.append(event) if isinstance(event, Lowered) else None, worker=Worker())
+    compiled = torch.compile(call, backend=backend)
+    for _ in range(2):
+        assert compiled(x, y).equal(call(x, y))
+    assert reports[-1].mlir_ops and not reports[-1].failures

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 ir = pytest.importorskip("torch_mlir.ir")
+PassManager = pytest.importorskip("torch_mlir.passmanager").PassManager
 
 from fullgraph.jit.lower.passes.double_to_half import double_to_half  # noqa: E402
 from fullgraph.jit.lower.passes.entry_allocas import entry_allocas  # noqa: E402
+from fullgraph.jit.lower.passes.kept_rounding import kept_rounding  # noqa: E402
 from fullgraph.jit.lower.passes.private_inits import private_inits  # noqa: E402
 from fullgraph.jit.lower.passes.shape_checks import shape_checks  # noqa: E402
 from fullgraph.jit.lower.passes.sum_order import sum_order  # noqa: E402
@@ -84,6 +86,13 @@ func.func @main(%a: tensor<8xf32>, %init: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }
 """
+ROUNDED = """
+func.func @main(%a: f32) -> f32 {
+  %0 = arith.truncf %a fastmath<contract> : f32 to bf16
+  %1 = arith.extf %0 fastmath<contract> : bf16 to f32
+  return %1 : f32
+}
+"""
 TWO_BUFFERS = """
 func.func @main(%given: memref<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %own = memref.alloc() : memref<4xf32>
@@ -149,3 +158,15 @@ def test_only_a_buffer_of_its_own_is_unshared(after: Callable[..., list[str]]) -
     own, given = (line for line in lines if "to_tensor" in line and "func.func" not in line)
     assert " restrict " in own
     assert " restrict " not in given
+
+
+def test_rounding_to_half_precision_stays(after: Callable[..., list[str]]) -> None:
+    def simplified(module: ir.Module) -> None:
+        PassManager.parse("builtin.module(canonicalize)").run(module.operation)
+
+    def kept(module: ir.Module) -> None:
+        kept_rounding(module)
+        simplified(module)
+
+    assert "arith.truncf" not in after(simplified, ROUNDED)
+    assert "arith.truncf" in after(kept, ROUNDED)
