@@ -356,12 +356,13 @@ def _product(value: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dty
 
 def _running(operator: OpOverload, value: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> object:
     """A sum or product up to each value, in the wider type in which ATen adds them up."""
-    rounded = dtype or value.dtype
-    if value.ndim == 0:
-        return value.to(rounded, copy=True)
-    if rounded not in WIDER:
+    if value.ndim == 0 and not value.is_complex():
+        return value.to(dtype or (value.dtype if value.is_floating_point() else torch.int64), copy=True)
+    if dtype is not None:
+        return operator(value.to(dtype), dim).to(dtype)
+    if value.dtype not in WIDER:
         return NotImplemented
-    return operator(value.to(rounded).to(WIDER[rounded]), dim).to(rounded)
+    return operator(value.to(WIDER[value.dtype]), dim).to(value.dtype)
 
 
 def _with_diagonal(value: Tensor, diagonal: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> object:

@@ -151,7 +151,7 @@ def test_more_windows_than_are_worth_slices_stay_in_aten() -> None:
 def test_running_sums_and_products(dtype: torch.dtype) -> None:
     def call(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
         twice = value * 2
-        return torch.cumsum(twice, 0), torch.cumprod(value, -1), torch.cumsum(value, 1) + twice
+        return torch.cumsum(twice, 0), torch.cumprod(value, -1, dtype=torch.float64), torch.cumsum(value, 1) + twice
 
     torch.manual_seed(0)
     value = (R(5, 300) * 3).to(dtype)
@@ -163,6 +163,13 @@ def test_running_sums_and_products(dtype: torch.dtype) -> None:
     for _ in range(2):
         torch.testing.assert_close(compiled(value), call(value), equal_nan=True)
     assert reports[-1].mlir_ops and not reports[-1].failures and not reports[-1].left
+
+
+@pytest.mark.parametrize("value", [torch.tensor(True), torch.tensor(3, dtype=torch.int32), torch.tensor(1.5)])
+def test_a_running_sum_of_one_number_is_as_wide_as_any_sum(value: torch.Tensor) -> None:
+    graph = decomposed(lambda x: torch.cumsum(x, 0), value)
+    assert graph(value).dtype == torch.cumsum(value, 0).dtype
+    assert graph(value).equal(torch.cumsum(value, 0))
 
 
 ORDERS = torch.tensor([-3.0, -0.5, 0.0, 1.0, 2.0, 5.0, 7.0, 8.9, 40.0, INF, -INF, NAN])
