@@ -81,6 +81,7 @@ def _rules() -> dict[OperatorBase, Callable[..., object]]:
     return {
         aten._cdist_forward.default: _distances,
         aten._to_copy.default: _converted,
+        aten._trilinear.default: _trilinear,
         aten.amax.default: _of_one_number,
         aten.amin.default: _of_one_number,
         aten.angle.default: _angle,
@@ -271,8 +272,10 @@ def _hypot(left: Tensor, right: Tensor) -> object:
 
 
 def _rounded_division(left: Tensor, right: Tensor, *, rounding_mode: str | None) -> object:
-    if not _are_floats(left, right) or (rounding_mode == "floor" and left.dtype in HALF):
+    if not _are_floats(left, right):
         return NotImplemented
+    if left.dtype in HALF and rounding_mode == "floor":
+        return _floored_division(left, right) if left.dtype == right.dtype else NotImplemented
     quotient = left / right
     if rounding_mode != "floor":
         return quotient if rounding_mode is None else quotient.trunc()
@@ -280,6 +283,24 @@ def _rounded_division(left: Tensor, right: Tensor, *, rounding_mode: str | None)
     below = torch.where((left != 0) & ((left < 0) != (right < 0)), -1.0, 0.0).to(left.dtype)
     whole = torch.where(right.isinf() & left.isfinite(), below, whole)
     return torch.where(right == 0, quotient, torch.where(whole == 0, quotient * 0, whole))
+
+
+def _floored_division(left: Tensor, right: Tensor) -> Tensor:
+    """In half precision, whose rounding along the way is seen in ATen's results."""
+    rest = torch.fmod(left.float(), right.float()).to(left.dtype)
+    whole = (left - rest) / right
+    whole = torch.where((rest != 0) & ((right < 0) != (rest < 0)), whole - 1, whole)
+    below = whole.floor()
+    below = torch.where(whole - below > 0.5, below + 1, below)
+    quotient = left / right
+    return torch.where(right == 0, quotient, torch.where(whole == 0, quotient * 0, below))
+
+
+def _trilinear(first: Tensor, second: Tensor, third: Tensor, *options: object) -> object:
+    """ATen multiplies matrices, which sums up in float32."""
+    if first.dtype not in HALF:
+        return NotImplemented
+    return aten._trilinear.default(first.float(), second.float(), third.float(), *options).to(first.dtype)
 
 
 def _signbit(value: Tensor) -> object:

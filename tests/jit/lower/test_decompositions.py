@@ -299,6 +299,7 @@ def test_numbers_among_the_results_have_double_precision() -> None:
         lambda x, y: x * 0.1,
         lambda x, y: x / 0.3 + 0.7,
         lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+        lambda x, y: torch.div(x, y, rounding_mode="floor"),
         lambda x, y: x * y - (x + 1) * (y + 1),
         lambda x, y: torch.linalg.cross(x, y),
     ],
