@@ -20,7 +20,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = ("softmax 4096×1024", "cross entropy 2048×8192", "GELU MLP", "attention block", "GPT, 4 layers", "Llama, tiny")
-TURNS = 5
+TURNS = 3
 IMPORTED = {
     "inductor": tuple(
         f"torch._inductor.{name}"
