@@ -109,7 +109,7 @@ def test_what_torch_passes_in_its_own_operator_tests_fits_the_table() -> None:
     for info in op_db:
         dtypes = info.supported_dtypes("cpu")
         dtype = next((dtype for dtype in (torch.float32, torch.int64, torch.bool) if dtype in dtypes), None)
-        for sample in [] if dtype is None else itertools.islice(info.sample_inputs("cpu", dtype), 4):
+        for sample in [] if dtype is None else itertools.islice(info.sample_inputs("cpu", dtype), 2):
             for symbol, tensors in ((f"torch.{info.name}", 1), (f"torch.Tensor.{info.name}", 0)):
                 if (arity := load().arity(symbol)) is None:
                     continue
@@ -117,5 +117,5 @@ def test_what_torch_passes_in_its_own_operator_tests_fits_the_table() -> None:
                 calls += 1
                 if problem := misfit(symbol, arity, Arguments((UNKNOWN,) * (tensors + len(sample.args)), keywords)):
                     refused.add(f"{symbol} {problem}")
-    assert calls > 1500
+    assert calls > 900
     assert not refused

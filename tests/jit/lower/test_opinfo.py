@@ -18,7 +18,7 @@ from mlir_operators import MARKS, PAGE, Case, Outcome, cases, result, summary
 pytestmark = pytest.mark.torch
 LISTED = json.loads(Path(__file__).with_name("opinfo.json").read_text(encoding="utf-8"))
 OPERATORS = LISTED["operators"]
-CASES_OF_ONE = 3
+CASES_OF_ONE = 2
 """Run of each operator that is chosen: all of them would take several minutes."""
 
 
