@@ -19,7 +19,7 @@ CALLS = ("torch.",)
 PRODUCTS = words("bmm linear matmul mm mv")
 FLOATING_ONLY = words("gelu layer_norm mean norm silu softmax std var")
 """Functions that take no integers, unless a dtype is asked for."""
-INDEXING = {"embedding": 0, "gather": 2, "index_select": 2, "one_hot": 0, "scatter": 2, "scatter_add": 2}
+INDEXING = {"functional.embedding": 0, "gather": 2, "index_select": 2, "one_hot": 0, "scatter": 2, "scatter_add": 2}
 """Functions that take indices, and where, the tensor itself counted."""
 BITWISE = ("and", "or", "xor", "invert")
 WEIGHTED = {
@@ -96,6 +96,7 @@ def _call(fact: Call, given: list[Value]) -> str | None:
             return "takes a boolean condition, not a floating-point one"
         case "masked_fill", (_, mask, _) if _is(mask, "float"):
             return "takes a boolean mask, not a floating-point one"
-    if last in INDEXING and len(given) > INDEXING[last] and _is(given[INDEXING[last]], "float", "bool"):
-        return "takes integers for indices"
+    for name, place in INDEXING.items():  # `torch.embedding` takes its arguments the other way round
+        if fact.symbol.endswith(f".{name}") and len(given) > place and _is(given[place], "float", "bool"):
+            return "takes integers for indices"
     return None

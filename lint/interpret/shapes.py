@@ -112,10 +112,11 @@ def of_call(factory: bool, last: str, arguments: Arguments, inputs: Several[Tens
         return product(*inputs)[0]
     if last in ("view", "reshape"):
         return _asked_for(arguments if inputs[0] not in arguments.positional else Arguments(arguments.positional[1:]))
-    if last in ("t", "transpose", "swapaxes", "swapdims"):
-        return transposed(
-            inputs[0].sizes, [whole for value in arguments.positional if (whole := number(value)) is not None]
-        )
+    if last == "t":
+        return transposed(inputs[0].sizes)
+    if last in ("transpose", "swapaxes", "swapdims"):
+        dims = [whole for value in arguments.positional if (whole := number(value)) is not None]
+        return transposed(inputs[0].sizes, dims) if len(dims) == 2 else None
     if last in REDUCTIONS and len(arguments.positional) <= (0 if inputs[0] not in arguments.positional else 1):
         return () if not arguments.keywords else None
     return None
@@ -126,8 +127,6 @@ def tail_of_call(last: str, arguments: Arguments, inputs: Several[Tensor]) -> Si
         return inputs[0].tail
     match last, [value.ending for value in inputs[:2]]:
         case "linear", [_, (width, _)]:
-            return (width,)
-        case "embedding", [_, (_, width)]:
             return (width,)
         case "matmul", [_, _]:
             return product(*inputs[:2])[1]
@@ -185,7 +184,7 @@ def _asked_for(arguments: Arguments) -> Sizes | None:
 
 def transposed(sizes: Sizes | None, dims: Several[int] = ()) -> Sizes | None:
     """With two dimensions in each other's place; those of a matrix where none are named."""
-    first, second = dims if len(dims) == 2 else (0, 1)
+    first, second = dims or (0, 1)
     if sizes is None or (not dims and len(sizes) != 2) or not all(-len(sizes) <= dim < len(sizes) for dim in dims):
         return None
     swapped = list(sizes)

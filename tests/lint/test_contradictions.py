@@ -112,6 +112,8 @@ def found(project: ProjectOnDisk, body: str, confidence: Confidence = Confidence
         ("y = self.first(x)\nif flag:\n    y = x\nreturn self.second(y)", []),
         ("for layer in self.both:\n    x = layer(x)\nreturn x", []),
         ("return self.words(x) + self.first(x.float()).mean()", []),
+        ("return torch.ones(1, 2, 3).transpose(int(flag), 2) + torch.ones(3, 1, 1)", []),
+        ("return torch.embedding(x.float(), x.argmax(-1))", []),
         # a branch that such a value never takes
         ("y = self.first(x)\nif y.shape[-1] == 32:\n    y = self.second(y)\nreturn y", []),
         ("y = self.first(x)\nif flag:\n    y = self.second(y)\nreturn y", []),
