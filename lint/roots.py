@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import click
 
 from .config import AssumeCompiled, EntryPoint
-from .interpret import calls, decorators, objects
+from .interpret import calls, decorators, names, objects
 from .interpret.analysis import Analysis, EntryRecord, Program
 from .interpret.frame import Frame, Settings
 from .interpret.statements import run
 from .interpret.usage import dotted
 from .ir import Node
 from .symbols import ClassSymbol, FunctionSymbol, Module, all_statements, expressions_of
-from .values import Bound, Compiled, Const, Function, Instance, Value
+from .values import Bound, Compiled, Const, ExternalObject, Function, Instance, Value
 
 LOWERING = ("inductor", "cudagraphs", "mlir", "openxla")
 LOGGING_SETS = {
@@ -174,9 +174,19 @@ def reorderable_functions(analysis: Analysis, module: Module) -> Iterator[str]:
             continue
         function = statement[2][2]
         if function[3] == "add" and dotted(analysis, module, function[2]) in LOGGING_SETS:
-            name = dotted(analysis, module, statement[2][3][0])
+            name = _function_named(analysis, module, statement[2][3][0])
             if name is not None:
                 yield name
+
+
+def _function_named(analysis: Analysis, module: Module, node: Node) -> str | None:
+    """As in `print` or `logging.Logger.debug`; `logger.debug` of one logger stands for that of all loggers."""
+    match node:
+        case ("attr", _, ("name", _, variable), method):
+            value: Value = names.value_of(analysis, module, variable)
+            if isinstance(value, ExternalObject):
+                return f"{value.cls}.{method}"
+    return dotted(analysis, module, node)
 
 
 def _is_config(analysis: Analysis, module: Module, node: Node) -> bool:

@@ -46,3 +46,7 @@ def test_bad_example(rule: Rule, example: Example, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("rule", "example"), GOOD)
 def test_good_example(rule: Rule, example: Example, tmp_path: Path) -> None:
     assert found(rule, example, tmp_path) == []
+
+
+def test_a_rule_shows_silence_no_less_often_than_noise() -> None:
+    assert [rule.code for rule in RULES if len(rule.good) < len(rule.bad)] == []
