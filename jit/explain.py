@@ -39,8 +39,11 @@ class Explanation:
             yield from (f"//   {failure}" for failure in graph.failures)
 
 
-def explain(function: Callable[..., Any], *inputs: Any, assembly: bool = False) -> Explanation:
-    """`function` may be a module or a graph. With `assembly` the machine code is shown as well.
+def explain(
+    function: Callable[..., Any], *inputs: Any, assembly: bool = False, max_autotune: bool = False
+) -> Explanation:
+    """`function` may be a module or a graph. With `assembly` the machine code is shown as well, and with `max_autotune`
+    at the stage `choices` what was measured of matrix products.
 
     As `torch._dynamo.explain` does, it has Dynamo forget what it has compiled.
     """
@@ -57,7 +60,8 @@ def explain(function: Callable[..., Any], *inputs: Any, assembly: bool = False) 
                 stages.append(event)
 
     torch._dynamo.reset()
-    torch.compile(function, backend=Backend(learn, stages=True, assembly=assembly))(*inputs)
+    backend = Backend(learn, stages=True, assembly=assembly)
+    torch.compile(function, backend=backend, options={"max_autotune": max_autotune})(*inputs)
     torch._dynamo.reset()
     return Explanation(tuple(graphs.values()), tuple(stages))
 

@@ -1,7 +1,8 @@
 """`torch.compile(f, backend="mlir")`: enters a graph of Dynamo's, leaves a callable whose regions run as native code.
 
 Whatever goes wrong on the way leaves the region, or the graph, to eager with one line in the log `fullgraph.mlir`.
-`FULLGRAPH_DUMP=folder` writes the IR after every stage; `options={"compare": False}` trusts native code unseen.
+`FULLGRAPH_DUMP=folder` writes the IR after every stage; `options={"compare": False}` trusts native code unseen, and
+`options={"max_autotune": True}` measures what is best for matrix products.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -26,6 +27,7 @@ from torch.nn import Module
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 
 from .assembly import disassembled
+from .autotune import Tuner
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
 from .loader import LoadError
@@ -47,6 +49,21 @@ def shared_worker() -> Worker:
     return Worker(cache=ObjectCache())
 
 
+@cache
+def shared_tuner() -> Tuner:
+    return Tuner(shared_worker(), ObjectCache())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Those of `torch.compile`."""
+
+    compare: bool = True
+    """Whether regions are compared with eager on their first inputs."""
+    max_autotune: bool = False
+    """Whether products become regions where that is faster."""
+
+
 class Backend:
     """Compiles graphs. `report` learns what became of each, and of every stage of the IR if `stages` is set.
 
@@ -61,6 +78,7 @@ class Backend:
         dump: Path | None = None,
         worker: Worker | None = None,
         believes: bool = False,
+        tuner: Tuner | None = None,
     ) -> None:
         self.__name__ = "mlir"  # by which Dynamo's messages call it
         self.report = report
@@ -69,6 +87,7 @@ class Backend:
         self.dump = dump
         self.worker = worker or shared_worker()
         self.believes = believes
+        self.tuner = tuner or shared_tuner()
         self._numbers = count(1)
 
     def __call__(
@@ -79,8 +98,7 @@ class Backend:
         options: Mapping[str, bool] | None = None,
         **others: object,
     ) -> Compiled:
-        """`options` are those of `torch.compile`."""
-        compared = _compared(options or {})
+        wanted = _options(options or {})
         number = graph.meta.get(GRAPH_NUMBER) or next(self._numbers)
         if (reason := unavailable()) is not None:
             log.warning("graph %d runs eagerly: %s", number, reason)
@@ -90,9 +108,9 @@ class Backend:
         self.worker.start()
         try:
             compiled: Compiled = aot_autograd(
-                fw_compiler=self._compiler(number, Phase.FORWARD, compared),
-                bw_compiler=self._compiler(number, Phase.BACKWARD, compared),
-                inference_compiler=self._compiler(number, Phase.INFERENCE, compared),
+                fw_compiler=self._compiler(number, Phase.FORWARD, wanted),
+                bw_compiler=self._compiler(number, Phase.BACKWARD, wanted),
+                inference_compiler=self._compiler(number, Phase.INFERENCE, wanted),
                 decompositions=decompositions(),
             )(graph, example_inputs)
         except TensorifyScalarRestartAnalysis:  # no error: Dynamo traces again, with a number as a constant
@@ -104,15 +122,15 @@ class Backend:
             return graph.forward
         return compiled
 
-    def _compiler(self, number: int, phase: Phase, compared: bool) -> Compiled:
-        return lambda graph, inputs: Lowering(self, number, phase, compared).compile(graph)
+    def _compiler(self, number: int, phase: Phase, options: Options) -> Compiled:
+        return lambda graph, inputs: Lowering(self, number, phase, options).compile(graph)
 
 
-def _compared(options: Mapping[str, bool]) -> bool:
-    """Whether regions are compared with eager on their first inputs."""
-    if unknown := sorted(options.keys() - {"compare"}):
-        raise ValueError(f"the backend mlir has no option {unknown[0]!r}, only 'compare'")
-    return options.get("compare", True)
+def _options(given: Mapping[str, bool]) -> Options:
+    known = [field.name for field in fields(Options)]
+    if unknown := sorted(given.keys() - set(known)):
+        raise ValueError(f"the backend mlir has no option {unknown[0]!r}, only {' and '.join(map(repr, known))}")
+    return Options(**given)
 
 
 def mlir(graph: GraphModule, example_inputs: Sequence[Any], **settings: Any) -> Compiled:
@@ -129,8 +147,8 @@ def _default() -> Backend:
 class Lowering:
     """One functional graph on its way to native code, and what is known of it while it runs."""
 
-    def __init__(self, backend: Backend, number: int, phase: Phase, compared: bool = True) -> None:
-        self._compared = compared
+    def __init__(self, backend: Backend, number: int, phase: Phase, options: Options | None = None) -> None:
+        self._options = options or Options()
         self._backend = backend
         self._number = number
         self._phase = phase
@@ -160,11 +178,18 @@ class Lowering:
         from .lower.plan import plan
 
         self._stage(None, "aten", graph)
+        choices: dict[str, None] = {}
+
+        def choose(product: GraphModule) -> bool:
+            return self._backend.tuner.choose(product, lambda line: choices.update({line: None}))
+
         try:
-            planned = plan(graph)
+            planned = plan(graph, choose=choose if self._options.max_autotune else None)
         except Exception as error:
             self.give_up(graph, f"it cannot be split into regions: {_line(error)}")
             return graph
+        if choices:
+            self._stage(None, "choices", "\n".join(f"# {line}" for line in choices))
         self._left.update({(item.operator, item.reason): item.count for item in planned.left})
         self._stage(None, "partition", planned.graph)
         for name, region in planned.regions.items():
@@ -177,7 +202,7 @@ class Lowering:
                     delattr(planned.graph, name)
                     _forget_what_was_traced(eager)
                     judge = Verdicts(self, name, region)
-                    compared = self._compared and not self._is_believed(region)
+                    compared = self._options.compare and not self._is_believed(region)
                     native = NativeRegion(kernel, region, eager.forward, judge, compared)
                     setattr(planned.graph, name, native)
         return planned.graph

@@ -3,7 +3,7 @@
 An entry is found by all that decides it: the region, its signature, the lowering's own code, the versions of torch and
 torch-mlir, and the processor. It is code that will run, so that only a folder that nobody else can write is trusted,
 and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it agreed
-with eager, or that it differed and is not to run again.
+with eager, or that it differed and is not to run again; and beside that of a product, how it was timed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST = 1 << 30
 PRUNED_EVERY = 64
 """Entries written by one process between two looks at how much there is."""
 PROCESSOR = ("model name", "flags")
-AGREES, DIFFERS = ".agrees", ".differs"
+AGREES, DIFFERS, TIMED = ".agrees", ".differs", ".timed"
 
 
 class ObjectCache:
@@ -62,6 +62,14 @@ class ObjectCache:
 
     def approve(self, text: str, signature: Signature) -> None:
         self._write(self._path(text, signature).with_suffix(AGREES), b"")
+
+    def timing(self, text: str, signature: Signature, threads: int) -> str | None:
+        """What `keep_timing` was told of the region on so many threads."""
+        payload = self._read(self._path(text, signature).with_suffix(f"{TIMED}{threads}"))
+        return None if payload is None else payload.decode()
+
+    def keep_timing(self, text: str, signature: Signature, threads: int, timing: str) -> None:
+        self._write(self._path(text, signature).with_suffix(f"{TIMED}{threads}"), timing.encode())
 
     def _read(self, path: Path) -> bytes | None:
         try:

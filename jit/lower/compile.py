@@ -31,6 +31,7 @@ from .passes.unshared_buffers import unshared_buffers
 from .passes.vector_math import vector_math
 from .passes.vector_width import vector_width
 from .passes.written_out import written_out
+from .product_schedule import FUSE, VECTORS, is_product, registers, schedule_product
 from .schedule import schedule
 from .signature import Artifact, Signature
 
@@ -44,6 +45,9 @@ def compile_module(text: str, signature: Signature, dump: bool) -> Artifact:
         torch_dialect.register_dialect(context)
         module = ir.Module.parse(text)
         stages = [("torch", text)]
+        if is_product(text):
+            _run(_product_to_loops(signature), module, stages, dump)
+            return Artifact(to_object(module), CALLED, tuple(stages) if dump else ())
         _run(_to_linalg(signature), module, stages, dump)
         plain = str(module)
         try:
@@ -80,6 +84,20 @@ def _to_fast_loops(signature: Signature) -> Stages:
         ("loops", (pipelines.LOOPS, pipelines.HALF_PRECISION, kept_rounding, double_to_half)),
         ("functions", (written_out, pipelines.INLINE, vector_math)),
         ("llvm", (pipelines.TO_LLVM, threads, vector_width, *_last(signature))),
+    )
+
+
+def _product_to_loops(signature: Signature) -> Stages:
+    """There are no plain loops for what this cannot schedule: ATen's kernels are better."""
+    *to_linalg, _ = _to_linalg(signature)
+    return (
+        *to_linalg,
+        ("fused", (FUSE,)),
+        ("schedule", (schedule_product, pipelines.TIDY, private_inits)),
+        ("memref", (pipelines.BUFFERIZE, partial(outlined_loops, signature=signature), entry_allocas)),
+        ("loops", (pipelines.LOOPS,)),
+        ("functions", (written_out, pipelines.INLINE, vector_math)),
+        ("llvm", (registers, VECTORS, pipelines.TO_LLVM, threads, vector_width, *_last(signature))),
     )
 
 

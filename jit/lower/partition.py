@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -47,7 +47,8 @@ class Partition:
 
 
 def partition(module: GraphModule, refusal: Refusal) -> Partition:
-    graph = _copy(module.graph)
+    graph = copied(module.graph)
+    graph.owning_module = module  # which knows what a call of a submodule does
     move(graph)
     refused = {node: refusal(node) or _layout_hindrance(node) for node in graph.nodes if _is_operator(node)}
     _give_views_one_user(graph, refused)
@@ -62,11 +63,29 @@ def partition(module: GraphModule, refusal: Refusal) -> Partition:
     if copies := [node for unit in units if all(map(_only_copies, unit)) for node in unit]:
         refused.update({node: refused[node] or Reason.COPY for node in copies})
         units = _units(calls, levels, refused)
-    split, regions = _rebuild(module, graph, sizes, _in_order(units, calls), refused)
+    split, regions = _rebuild(module, graph, sizes, _in_order(units, calls), refused, "region")
     return Partition(split, regions, _left(refused))
 
 
-def _copy(graph: Graph) -> Graph:
+def set_apart(
+    module: GraphModule, graph: Graph, groups: Sequence[Sequence[Node]]
+) -> tuple[GraphModule, dict[str, GraphModule]]:
+    """A graph that has the module's attributes, with each group of its calls as a region; all else stays as it is."""
+    sizes = _known_at_entry(graph)
+    calls = _dependencies(graph, sizes)
+    inside = {node for group in groups for node in group}
+    units = [*map(list, groups), *([node] for node in calls if node not in inside)]
+    return _rebuild(module, graph, sizes, _in_order(units, calls), dict.fromkeys(inside), "product")
+
+
+def extracted(group: Sequence[Node]) -> GraphModule:
+    """A group of calls as the region that `set_apart` would make of it."""
+    around = Graph()
+    inputs = dict.fromkeys(source for node in group for source in node.all_input_nodes if source not in group)
+    return _call_region(around, "product", list(group), {node: around.placeholder(node.name) for node in inputs})
+
+
+def copied(graph: Graph) -> Graph:
     copy = Graph()
     copy.output(copy.graph_copy(graph, {}))
     return copy
@@ -175,7 +194,7 @@ def _has_effect(node: Node) -> bool:
     """Random calls have one: they advance the generator."""
     if isinstance(node.target, OpOverload):
         return _writes(node) or torch.Tag.nondeterministic_seeded in node.target.tags or node.is_impure()
-    return _computes(node)
+    return _computes(node) and node.op != "call_module"  # a region that was set apart has none
 
 
 def _writes(node: Node) -> bool:
@@ -261,6 +280,7 @@ def _rebuild(
     known: Iterable[Node],
     units: Iterable[list[Node]],
     refused: Mapping[Node, Reason | None],
+    prefix: str,
 ) -> tuple[GraphModule, dict[str, GraphModule]]:
     split = Graph()
     new: dict[Node, Node] = {}
@@ -273,7 +293,7 @@ def _rebuild(
         copy(node)
     for unit in units:
         if refused.get(unit[0], Reason.NOT_ATEN) is None:
-            name = f"region_{len(regions)}"
+            name = f"{prefix}_{len(regions)}"
             regions[name] = _call_region(split, name, _with_results(unit), new)
         else:
             for node in _with_results(unit):

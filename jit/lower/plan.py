@@ -11,6 +11,7 @@ from torch.fx import GraphModule
 
 from .importer import NotImported, Region, import_region
 from .partition import Left, partition
+from .products import Choose, products_apart
 from .support import Reason, Table, hindrance, measured
 
 
@@ -24,12 +25,17 @@ class Plan:
     left: tuple[Left, ...]
 
 
-def plan(graph: GraphModule, table: Table | None = None) -> Plan:
-    """`graph` carries fake values, as AOTAutograd's graphs do; the table is the measured one unless given."""
-    split = partition(graph, partial(hindrance, table=measured() if table is None else table))
+def plan(graph: GraphModule, table: Table | None = None, choose: Choose | None = None) -> Plan:
+    """`graph` carries fake values, as AOTAutograd's graphs do; the table is the measured one unless given.
+
+    Products are regions with what follows them where `choose` says so, which is asked for none by default.
+    """
+    refusal = partial(hindrance, table=measured() if table is None else table)
+    graph, products = (graph, {}) if choose is None else products_apart(graph, refusal, choose)
+    split = partition(graph, refusal)
     regions: dict[str, Region] = {}
     refused: Counter[str] = Counter()
-    for name, module in split.regions.items():
+    for name, module in (products | dict(split.regions)).items():
         match import_region(module):
             case Region() as region:
                 regions[name] = region

@@ -51,14 +51,19 @@ class Group:
 
 def schedule(module: ir.Module) -> None:
     entry = next(op for op in module.body.operations if ir.StringAttr(op.attributes["sym_name"]).value == ENTRY)
-    nests = {nest.operation: nest for op in entry.regions[0].blocks[0].operations if (nest := _nest(op.operation))}
-    groups = list(_groups(nests))
+    groups = list(_groups(nests(entry)))
     if groups:
         script = ir.Module.parse("\n".join(_script(groups)))
         interpreter.apply_named_sequence(module, script.body.operations[0], script)
 
 
 # --- What can be scheduled.
+
+
+def nests(function: ir.OpView) -> dict[ir.Operation, Nest]:
+    """The structured operations of a function, in order."""
+    operations = (op.operation for op in function.regions[0].blocks[0].operations)
+    return {nest.operation: nest for operation in operations if (nest := _nest(operation))}
 
 
 def _nest(operation: ir.Operation) -> Nest | None:
