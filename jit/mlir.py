@@ -184,7 +184,7 @@ class Lowering:
             return self._backend.tuner.choose(product, lambda line: choices.update({line: None}))
 
         try:
-            planned = plan(graph, choose=choose if self._options.max_autotune else None)
+            planned = plan(graph, choose=choose) if self._options.max_autotune else plan(graph)
         except Exception as error:
             self.give_up(graph, f"it cannot be split into regions: {_line(error)}")
             return graph
