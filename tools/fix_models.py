@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor, nn
 
 WORDS = 96
-Inputs = dict[str, Tensor]
+Inputs = dict[str, Tensor | bool]
 
 
 def _model(name: str, **settings: Any) -> nn.Module:
@@ -26,7 +26,7 @@ def text() -> Inputs:
 
 
 def pair() -> Inputs:
-    return {**text(), "decoder_input_ids": torch.randint(5, WORDS, (2, 8))}
+    return {**text(), "decoder_input_ids": torch.randint(5, WORDS, (2, 8)), "use_cache": False}
 
 
 def sound() -> Inputs:

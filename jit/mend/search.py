@@ -211,7 +211,7 @@ class Search:
             first, last = edit.start[0], edit.end[0] - (edit.end[1] == 0)
             for held in before.statements(edit.path, first, last) if ran and edit.start != edit.end else ():
                 own = {moves.line(absolute(edit.path), line) for line in range(held.line, held.end_line + 1)} - {None}
-                if own and not any((edit.path, line) in ran for line in own):
+                if own and not any((shown(absolute(edit.path)), line) in ran for line in own):
                     return Measured(Version(before.contents, (), self._kept), NEVER_RAN.format(held.line))
         return None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullgraph.lint.apply import edited
 from fullgraph.lint.findings import Effect, Fix, Severity, Verdict
 
+from ..events import Break
 from ..verify import TargetReport
 from .lab import Contents
 from .unforeseen import fixes_of
@@ -50,11 +51,17 @@ def sites(report: TargetReport, contents: Contents) -> Iterator[Site]:
                 _tried(finding.fixes),
                 finding.rule in PRINTING,
             )
-    for broken in report.unpredicted:
+    for broken in {item.site: item for item in map(_cause, report.unpredicted)}.values():
         path, _, line = broken.root.rpartition(":")
         code = broken.gb or broken.gb_type
         tried = _tried(fixes_of(broken, absolute(broken.path), contents))
         yield Site(broken.path, broken.line, code, broken.function, Effect.GRAPH_BREAK, (path, int(line)), tried)
+
+
+def _cause(broken: Break) -> Break:
+    """The one that a break on its line was raised for: of a branch in a loop, what keeps it from being traced."""
+    here = broken.root == f"{broken.path}:{broken.line}"
+    return replace(broken, gb=broken.root_gb) if here and broken.root_gb else broken
 
 
 def _tried(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:

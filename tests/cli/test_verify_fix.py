@@ -232,3 +232,19 @@ def test_a_break_that_nobody_predicted_gets_the_fixes_of_its_id(tmp_path: Path, 
     assert (fix.title, fix.edits[0].path) == ("leave the layer out by a mask", "m.py")
     assert fixes_of(replace(broken, gb="GB9999"), file, contents) == ()
     assert fixes_of(broken, file + "i", {}) == ()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_break_and_what_follows_from_it_are_one_site(tmp_path: Path) -> None:
+    """The branch breaks in a loop, which is a break of its own; the file lies outside the working directory."""
+    words = UNFORESEEN.replace("in self.layers:", "in self.layers:\n            x = x.float()")
+    branch = "\n\ndef g(x):\n    return x + 1 if x.sum() > 0 else x - 1\n"
+    written(tmp_path, {"net.py": words + branch, "here/a": ""})
+    given = ("--input", "i64[2,3]", "--train", "--diff", "--output-format", "json")
+    done = verify(tmp_path / "here", "../net.py::Net()", "../net.py::g", *given)
+    sites = [row for target in json.loads(done.stdout)["targets"] for row in target["fixes"]["sites"]]
+    assert [(row["line"], row["code"], row["outcome"], row["reason"]) for row in sites] == [
+        (16, "GB0170", "verified", ""),
+        (22, "FG101", "verified", ""),
+    ]
