@@ -34,6 +34,8 @@ class Kind(str, Enum):
     """Gradients on or off."""
     MODULE = "module"
     """What the modules inside the compiled one are made of."""
+    COMPILER = "compiler"
+    """The backend, and the options it is given."""
     SIZES = "sizes"
     """Sizes and numbers that become symbolic once they have changed."""
 
@@ -50,6 +52,8 @@ Number = tuple[str, int | float | None]
 """Where a number or a size comes from, and its value, None for one that is not known."""
 MODE = "grad mode"
 """The input that says whether gradients are on."""
+COMPILER = "compiler"
+"""The input that says what compiles the code."""
 GRADIENT = ".requires_grad"
 """What the inputs end in that say whether a tensor wants one."""
 
@@ -68,10 +72,14 @@ class Called(Struct, frozen=True):
     """Where its arguments are written out."""
     switched: Place
     """Where gradients were switched on or off for it."""
+    compiled: Place
+    """Where what it calls was compiled."""
     guards: tuple[Guard, ...]
     inputs: tuple[tuple[str, object], ...]
     """What kind of thing each argument is."""
     numbers: tuple[Number, ...]
+    resets: int = 0
+    """How often all that was compiled had been dropped before."""
 
 
 class Cause(Struct, frozen=True):
@@ -94,6 +102,8 @@ class _Version:
         """The first guard that the call fails, None if it may use this version."""
         inputs = dict(call.inputs)
         changed = {name for name in inputs if self.inputs.get(name, inputs[name]) != inputs[name]}
+        if COMPILER in changed:
+            return Cause(Kind.COMPILER, call.compiled)
         if changed:
             switched = MODE in changed and all(name == MODE or name.endswith(GRADIENT) for name in changed)
             return Cause(Kind.MODE, call.switched) if switched else Cause(Kind.INPUT, call.written)
@@ -131,9 +141,12 @@ def _special(name: str, value: int | float | None) -> bool:
 def recompiles(calls: Sequence[Called], dynamic: bool | None) -> list[Cause]:
     """Why the calls, in order, would each compile again, as far as they do."""
     versions: list[_Version] = []
-    symbolic: frozenset[str] = frozenset(name for call in calls for name, _ in call.numbers) if dynamic else frozenset()
+    always: frozenset[str] = frozenset(name for call in calls for name, _ in call.numbers) if dynamic else frozenset()
+    symbolic = always
     causes: list[Cause] = []
-    for call in calls:
+    for before, call in zip((None, *calls), calls, strict=False):
+        if before is not None and before.resets != call.resets:
+            versions, symbolic = [], always
         failed = [version.failed(call) for version in versions]
         if None in failed:
             continue

@@ -17,6 +17,7 @@ from .project import Project
 from .results import Kind, Result, Task, entry_order, packed
 from .rulebook import RuleBook
 from .ruleset import RuleSet
+from .symbols import Module
 
 WANTED = {Kind.FORWARD: b"forward", Kind.ALL: b"def "}
 """Without this word nothing in a file is taken for compiled."""
@@ -77,7 +78,7 @@ class Units:
             self._project.forget()
             self._analysis = self._new_analysis()
             gc.collect()
-        module = self._project.load_if(task.path, WANTED.get(task.kind))
+        module = self._loaded(task.path, task.kind)
         if module is None or task.kind is Kind.PARSE:
             return Result()
         self._analysis.entries, self._analysis.followed = {}, {}
@@ -94,7 +95,7 @@ class Units:
         analysis.driven, analysis.compiled_in_place = set(), {}
         for entry in named:
             roots.named(analysis, entry)
-        modules = [module for path in paths if (module := self._project.load(path)) is not None]
+        modules = [module for path in paths if (module := self._loaded(path)) is not None]
         emissions: dict[str, list[Emission]] = {module.path: [] for module in modules}
         active: set[str] = set()
         for step in (lambda module: [roots.around(analysis, module)], lambda module: roots.undriven(analysis, module)):
@@ -106,6 +107,13 @@ class Units:
                     active.add(module.path)
         alone = {path: Result(self._packed(items), active=path in active) for path, items in emissions.items()}
         return alone, self._explored()
+
+    def _loaded(self, path: str, kind: Kind = Kind.FIND) -> Module | None:
+        """As far as its kind of task needs it; None also where the file has been removed meanwhile."""
+        try:
+            return self._project.load(path) if kind is Kind.FIND else self._project.load_if(path, WANTED.get(kind))
+        except OSError:
+            return None
 
     def _explored(self) -> Result:
         """Follow the entries registered."""

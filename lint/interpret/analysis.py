@@ -76,6 +76,15 @@ class Program:
     """Where compiled code asked about the process, by what would change the answer."""
     entered: set[FunctionSymbol] = field(default_factory=set)
     """Functions that compiled code has run."""
+    resets: int = 0
+    """How often all that was compiled has been dropped."""
+
+    def reset(self) -> None:
+        """Drop all that was compiled: what it had fixed is asked for again."""
+        self.resets += 1
+        self.ran = False
+        self.answers.clear()
+        self.entered.clear()
 
 
 class CallResult(Struct, frozen=True):

@@ -176,6 +176,13 @@ def _disabled(target: Value, options: Arguments) -> Disabled:
     return Disabled(target, recursive, reason=options.keyword("reason") not in (None, NONE))
 
 
+def _reset(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
+    if not frame.traced:
+        frame.analysis.touched += 1
+        frame.analysis.program.reset()
+    return NONE
+
+
 def _compiling(frame: Frame, span: Span, name: str, arguments: Arguments) -> Value:
     return Const(True) if frame.traced else Host("bool")
 
@@ -257,6 +264,8 @@ _SPECIAL: dict[str, Callable[[Frame, Span, str, Arguments], Value]] = {
     "functools.partial": _partial,
     "torch.compiler.disable": _disable,
     "torch.compiler.is_compiling": _compiling,
+    "torch.compiler.reset": _reset,
+    "torch._dynamo.reset": _reset,
     "torch.jit.is_scripting": _scripting,
     "torch.jit.is_tracing": _scripting,
     "torch.compiler.is_exporting": _scripting,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from ..facts import CompileCall
-from ..guards import GRADIENT, MODE, Called, Guard, Kind, Number, Place
+from ..guards import COMPILER, GRADIENT, MODE, Called, Guard, Kind, Number, Place
 from ..ir import Node, Span
 from ..symbols import FunctionSymbol
 from ..values import (
@@ -33,6 +33,7 @@ from .analysis import Following, SeenCall
 from .frame import Frame
 
 COMPILE = "torch.compile"
+DEFAULTS = (("backend", Const("inductor")), ("mode", Const("default")))
 FOLLOWED = 24
 """Calls of one entry that are followed one by one."""
 
@@ -132,9 +133,18 @@ def _followed(
         written=frame.written or frame.place(span),
         switched=switched or frame.place(span),
         guards=tuple(_comparable(following.guards)),
-        inputs=(*inputs, (MODE, mode)),
+        compiled=compiled_at,
+        resets=analysis.program.resets,
+        inputs=(*inputs, (MODE, mode), *_compiler(compiled)),
         numbers=(*numbers, *dict(following.numbers).items()),
     )
+
+
+def _compiler(compiled: Compiled) -> Iterator[tuple[str, object]]:
+    """What Dynamo asks to be the same before it uses compiled code again, where all of it is known."""
+    told = [item for item in compiled.options if item[0] != "fullgraph" and item not in DEFAULTS and item[1] != NONE]
+    if all(isinstance(value, (Const, External, Function)) for _, value in told):
+        yield COMPILER, frozenset(told)
 
 
 def _comparable(guards: Iterable[Guard]) -> Iterator[Guard]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from fullgraph.lint.guards import MODE, Called, Cause, Guard, Kind, Place, recompiles, telling
+from fullgraph.lint.guards import COMPILER, MODE, Called, Cause, Guard, Kind, Place, recompiles, telling
 
 CALL, BRANCH, LOOP = (Place("m.py", "f", (line, 0, line, 1)) for line in (1, 2, 3))
 
@@ -13,9 +14,12 @@ CALL, BRANCH, LOOP = (Place("m.py", "f", (line, 0, line, 1)) for line in (1, 2, 
 def call(*guards: Guard, x: int | None = None, n: int | None = None, kind: str = "Tensor", mode: str = "") -> Called:
     numbers = (("0.size(0)", x), ("n", n))
     inputs = (("0", kind), (MODE, mode))
-    return Called(
-        CALL, CALL, CALL, guards, inputs, tuple((name, value) for name, value in numbers if value is not None)
-    )
+    known = tuple((name, value) for name, value in numbers if value is not None)
+    return Called(CALL, CALL, CALL, CALL, guards, inputs, known)
+
+
+def of_backend(name: str) -> Called:
+    return replace(call(), inputs=((COMPILER, name),))
 
 
 def branch(outcome: bool) -> Guard:
@@ -31,6 +35,17 @@ def test_a_size_becomes_symbolic_once_it_has_changed() -> None:
     assert kinds(*calls) == [Kind.SIZES]
     assert kinds(*calls, dynamic=True) == []
     assert kinds(*calls, dynamic=False) == [Kind.SIZES] * 3
+
+
+def test_another_backend_compiles_again_and_one_seen_before_does_not() -> None:
+    assert kinds(*map(of_backend, ("a", "b", "c", "a", "b"))) == [Kind.COMPILER, Kind.COMPILER]
+    assert kinds(of_backend("a"), call(), of_backend("b")) == [Kind.COMPILER]  # of the second nothing is known
+
+
+def test_after_a_reset_nothing_compiles_again() -> None:
+    fresh = [replace(call(x=size), resets=number) for number, size in enumerate((4, 5, 6))]
+    assert kinds(*fresh) == kinds(*fresh, dynamic=False) == []
+    assert kinds(*fresh, replace(call(x=7), resets=2), replace(call(x=8), resets=2)) == [Kind.SIZES]
 
 
 def test_sizes_of_one_stay_apart_and_numbers_do_not() -> None:

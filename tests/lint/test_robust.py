@@ -12,8 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project_on_disk import ProjectOnDisk
 
-from fullgraph.lint.config import AssumeCompiled
+from fullgraph.lint.config import AssumeCompiled, Config
+from fullgraph.lint.project import Project
+from fullgraph.lint.request import CheckRequest
+from fullgraph.lint.results import Kind, Result, Task
+from fullgraph.lint.ruleset import ruleset
 from fullgraph.lint.summary import Summary, SyntaxProblem, summarise
+from fullgraph.lint.units import Units
 
 SOURCES = [
     Path(inspect.getfile(module))
@@ -109,3 +114,24 @@ def test_code_that_calls_itself_and_imports_in_circles(project: ProjectOnDisk) -
         }
     )
     assert "FG201" in {finding.code for finding in project.check().findings}
+
+
+@pytest.mark.parametrize("assume", [AssumeCompiled.FORWARD, AssumeCompiled.AUTO])
+def test_a_file_that_is_removed_while_others_are_checked(tmp_path: Path, assume: AssumeCompiled) -> None:
+    """It counts as one without code; what another gives is not lost."""
+    net = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x.sum().item()\n"
+    files = [tmp_path / f"{name}.py" for name in "ab"]
+    for path in files:
+        path.write_text(net + "\nnet = torch.compile(Net())\n")
+    units = Units(
+        Project(tmp_path, None), Config(tmp_path), ruleset(CheckRequest((), Config(tmp_path)).torch), frozenset()
+    )
+    files[1].unlink()
+    if assume is AssumeCompiled.AUTO:
+        results, together = units.found(map(str, files), [])
+        assert list(results) == [str(files[0])]
+        assert together.emissions
+    else:
+        first, second = (units.assumed(Task(Kind.FORWARD, str(path))) for path in files)
+        assert first.emissions
+        assert second == Result()
