@@ -38,6 +38,7 @@ bench: $(INSTALLED)  ## time both halves, and what observing costs
 	$(BIN)/python bench/jit.py
 	$(BIN)/python bench/jit_warm.py
 	$(BIN)/python bench/memory.py
+	$(BIN)/python bench/call.py
 
 extension:  ## test the VS Code extension and pack it; needs Node.js 20 or newer
 	cd editors/vscode && npm ci --no-audit --no-fund && npm test && npm run package
