@@ -166,7 +166,8 @@ class Lowering:
         lowered = self._lowered(graph)
         self._compile_s = time.perf_counter() - started
         self.report()
-        _forget_what_was_traced(lowered)
+        if lowered is not graph:  # that one AOTAutograd still reads
+            _forget_what_was_traced(lowered)
         return _boxed(lowered)
 
     def give_up(self, graph: GraphModule, reason: str) -> None:

@@ -377,6 +377,21 @@ def test_a_graph_that_cannot_be_split(lines: Callable[[], list[str]], monkeypatc
     compiles_eagerly(lines(), seen, "it cannot be split into regions: KeyError: 'val'")
 
 
+def test_a_training_graph_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AOTAutograd still reads what it has noted in its own graph."""
+
+    def refuse(graph: object) -> None:
+        raise KeyError("val")
+
+    monkeypatch.setattr("fullgraph.jit.lower.plan.plan", refuse)
+    seen = Seen()
+    x, y = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8)
+    (found,) = torch.autograd.grad(seen.compile(scaled)(x, y).sum(), x)
+    (expected,) = torch.autograd.grad(scaled(x, y).sum(), x)
+    torch.testing.assert_close(found, expected)
+    assert [item.phase for item in seen.lowered] == [Phase.FORWARD, Phase.BACKWARD]
+
+
 def test_a_graph_that_autograd_cannot_trace(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**options: object) -> Any:
         raise RuntimeError("not today\nreally")
