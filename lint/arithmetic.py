@@ -12,6 +12,7 @@ from functools import lru_cache
 import libcst as cst
 import libcst.matchers as m
 
+from .search import children, comments_in, findall, holds, names_in
 from .slice import Slice
 from .symbols import Module
 from .vocabulary import words
@@ -77,7 +78,7 @@ def torch_name(module: Module, function: cst.FunctionDef | None = None) -> str |
         only_imports = all(node[0] == "import" for node in nodes)
         if only_imports and any(imported == "torch" and (renamed or imported) == name for imported, renamed in aliases):
             own = m.Param(name=m.Name(name)) | m.AssignTarget(target=m.Name(name))
-            return None if function is not None and m.findall(function, own) else name
+            return None if function is not None and findall(function, own) else name
     return None
 
 
@@ -224,7 +225,7 @@ class Scope:
     def is_bound(self, expression: cst.CSTNode, also: frozenset[str] = frozenset()) -> bool:
         """Whether all its names but those have a value before the statement, whichever way the function came."""
         before = {*also, *self._parameters, *_bound_before(self._function.body, self._found.line)}
-        used = {node.value for node in _names(expression)}
+        used = {node.value for node in names_in(expression)}
         return all(name in before for name in used & {*self._bindings, *self._parameters})
 
     def assigned_once(self, name: str) -> bool:
@@ -255,7 +256,7 @@ def mutates(node: cst.CSTNode, name: str) -> bool:
     tensor = m.Name(name)
 
     def holds(part: cst.CSTNode) -> bool:
-        return bool(m.findall(part, tensor))
+        return bool(findall(part, tensor))
 
     in_place = (
         m.AugAssign(target=m.MatchIfTrue(holds))
@@ -263,13 +264,13 @@ def mutates(node: cst.CSTNode, name: str) -> bool:
         | m.Call(func=m.Attribute(value=m.MatchIfTrue(holds), attr=m.Name(m.MatchRegex(r"[a-z].*_"))))
         | m.Arg(keyword=m.Name("out"), value=tensor)
     )
-    return bool(m.findall(node, in_place))
+    return bool(findall(node, in_place))
 
 
 def has_comments(node: cst.CSTNode) -> bool:
     """Whether a statement has comments inside, which would be lost with it."""
     bare = node.with_changes(leading_lines=()) if isinstance(node, (cst.If, cst.SimpleStatementLine)) else node
-    return bool(m.findall(bare, m.Comment()))
+    return bool(comments_in(bare))
 
 
 def _is_namespace(node: cst.CSTNode) -> bool:
@@ -281,15 +282,11 @@ def _is_namespace(node: cst.CSTNode) -> bool:
 
 def _passed_to_torch(expression: cst.BaseExpression) -> Iterator[str]:
     """Names that torch's own functions take for tensors in the expression."""
-    for call in m.findall(expression, m.Call(func=m.Attribute(value=m.Name("torch")), args=[m.Arg(m.Name())])):
+    for call in findall(expression, m.Call(func=m.Attribute(value=m.Name("torch")), args=[m.Arg(m.Name())])):
         match call:
             case cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=[cst.Arg(value=cst.Name(value=tensor))]):
                 if name in PREDICATES | REDUCTIONS:
                     yield tensor
-
-
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    yield from (found for found in m.findall(node, m.Name()) if isinstance(found, cst.Name))
 
 
 def _all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
@@ -330,20 +327,20 @@ def _bindings(function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression | 
             case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
                 found[name].append(value)
             case cst.Assign(targets=targets):
-                for name in {inner.value for target in targets for inner in _names(target.target)}:
+                for name in {inner.value for target in targets for inner in names_in(target.target)}:
                     found[name].append(None)
             case cst.AugAssign(target=target) | cst.For(target=target) | cst.NamedExpr(target=target):
-                for inner in _names(target):
+                for inner in names_in(target):
                     found[inner.value].append(None)
             case cst.Del() | cst.Global() | cst.Nonlocal() | cst.AsName() | cst.MatchAs() | cst.MatchStar():
-                for inner in _names(node):
+                for inner in names_in(node):
                     found[inner.value].append(None)
             case cst.FunctionDef(name=cst.Name(value=name)) | cst.ClassDef(name=cst.Name(value=name)):
                 found[name].append(None)
             case cst.ImportAlias():
-                for inner in _names(node):
+                for inner in names_in(node):
                     found[inner.value].append(None)
-        stack.extend(node.children)
+        stack.extend(children(node))
     return dict(found)
 
 
@@ -353,8 +350,8 @@ def _bound_before(block: cst.BaseSuite, line: cst.CSTNode) -> set[str]:
     for statement in block.body:
         if statement is line:
             return names
-        if m.findall(statement, m.MatchIfTrue(lambda node: node is line)):
-            for inner in statement.children:
+        if holds(statement, line):
+            for inner in children(statement):
                 suite = inner.body if isinstance(inner, (cst.Else, cst.Finally)) else inner
                 if isinstance(suite, cst.IndentedBlock):
                     names |= _bound_before(suite, line)
@@ -363,7 +360,7 @@ def _bound_before(block: cst.BaseSuite, line: cst.CSTNode) -> set[str]:
             for part in statement.body:
                 match part:
                     case cst.Assign(targets=targets):
-                        names |= {node.value for target in targets for node in _names(target.target)}
+                        names |= {node.value for target in targets for node in names_in(target.target)}
                     case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression()):
                         names.add(name)
     return names

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import libcst as cst
-import libcst.matchers as m
 
 from .arithmetic import Scope
 from .blocks import around
+from .search import names_in
 from .slice import Slice
 
 EXACT = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
@@ -19,7 +19,7 @@ EXACT = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 def reads_of(function: cst.FunctionDef, name: str) -> list[cst.Name]:
     """Every occurrence of the name as a value in the function."""
-    found = [node for node in m.findall(function.body, m.Name(name)) if isinstance(node, cst.Name)]
+    found = [node for node in names_in(function.body) if node.value == name]
     return [node for node in found if not _is_written(around(function.body, node), node)]
 
 

@@ -12,6 +12,7 @@ import libcst.matchers as m
 
 from .arithmetic import Scope, mutates
 from .blocks import around
+from .search import children, findall, names_in
 from .slice import Slice
 from .ways import Way, fresh_name, is_tensor, names_of, way_of
 
@@ -57,20 +58,16 @@ class Layers:
 
     def is_settled(self, name: str) -> bool:
         """Whether nothing in the loop gives the name another value."""
-        return not any(m.findall(target, m.Name(name)) for target in _targets(self._loop))
+        return not any(inner.value == name for target in _targets(self._loop) for inner in names_in(target))
 
     def _callable(self) -> frozenset[str]:
         """The loop's own names: layers."""
-        return frozenset(node.value for node in m.findall(self._loop.target, m.Name()) if isinstance(node, cst.Name))
+        return frozenset(node.value for node in names_in(self._loop.target))
 
     def _kept(self, way: Way, lines: Sequence[cst.BaseStatement], given: frozenset[str]) -> list[str] | None:
         """Names bound in the way that it, or anything but `lines`, reads; None where one is not surely a tensor."""
-        own = {id(node) for statement in lines for node in m.findall(statement, m.Name())}
-        elsewhere = {
-            node.value
-            for node in m.findall(self._function.body, m.Name())
-            if id(node) not in own and isinstance(node, cst.Name)
-        }
+        own = {node for statement in lines for node in names_in(statement)}
+        elsewhere = {node.value for node in names_in(self._function.body) if node not in own}
         kept = sorted(name for name in way.writes if name in elsewhere - given or name in way.reads)
         return kept if all(self._may_be_chosen(name, way, kept) for name in kept) else None
 
@@ -108,7 +105,7 @@ def _targets(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 yield target
             case cst.AsName(name=target):
                 yield target
-        stack.extend(part.children)
+        stack.extend(children(part))
 
 
 def line(code: str) -> cst.SimpleStatementLine:
@@ -122,7 +119,7 @@ def loop_around(found: Slice, part: cst.CSTNode) -> tuple[cst.For, list[cst.CSTN
     """The innermost `for` around a statement, and the nodes between them; None where names are not the function's."""
     parents = around(found.tree, part)
     loops = [at for at, node in enumerate(parents) if isinstance(node, cst.For)]
-    if not loops or found.function is None or m.findall(found.function, m.Global() | m.Nonlocal()):
+    if not loops or found.function is None or findall(found.function, m.Global() | m.Nonlocal()):
         return None
     loop = parents[loops[-1]]
     assert isinstance(loop, cst.For)

@@ -9,14 +9,14 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import cast
+from functools import cached_property, lru_cache
 
 import libcst as cst
 import libcst.matchers as m
 
 from .findings import Edit
 from .ir import Span
+from .search import comments_in, descendants
 from .symbols import Module
 
 LONGEST = 1000
@@ -29,7 +29,7 @@ class CommentLostError(Exception):
     """Not raised to the user: a fix that cannot keep all comments is not offered."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slice:
     """A statement in the tree of its function, or of itself where it stands at module level."""
 
@@ -55,18 +55,18 @@ class Slice:
             outer = outer.body.body[0]
         return outer if isinstance(outer, cst.FunctionDef) else None
 
-    @property
+    @cached_property
     def underlined(self) -> cst.BaseExpression | None:
         """The expression that the finding underlines; the first where the statement has it several times."""
-        same = m.findall(self.statement, m.MatchIfTrue(self._is_underlined))
-        return cast("cst.BaseExpression", same[0]) if same else None
-
-    def _is_underlined(self, node: cst.CSTNode) -> bool:
-        return isinstance(node, cst.BaseExpression) and self.code(node) == self.source
+        kind = _kind_of(self.source)
+        same = (
+            node for node in descendants(self.statement) if isinstance(node, kind) and self.code(node) == self.source
+        )
+        return next(same, None)
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of a node, without parentheses around it."""
-        removable = isinstance(node, cst.BaseExpression) and not m.matches(node, m.Tuple(elements=[]))
+        removable = isinstance(node, cst.BaseExpression) and node.lpar and not m.matches(node, m.Tuple(elements=[]))
         return self.tree.code_for_node(node.with_changes(lpar=(), rpar=()) if removable else node)
 
     def replace(self, path: str, old: cst.CSTNode, new: cst.CSTNode) -> Edit:
@@ -102,7 +102,15 @@ class Slice:
 
 
 def _comments(node: cst.CSTNode) -> Counter[str]:
-    return Counter(found.value for found in m.findall(node, m.Comment()) if isinstance(found, cst.Comment))
+    return Counter(comment.value for comment in comments_in(node))
+
+
+def _kind_of(source: str) -> type[cst.BaseExpression]:
+    """The class of an expression of this source; that of them all where it is none by itself, as of `*args`."""
+    try:
+        return type(cst.parse_expression(f"({source})"))
+    except cst.ParserSyntaxError:
+        return cst.BaseExpression
 
 
 def _shared(a: str, b: str) -> int:

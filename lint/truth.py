@@ -11,6 +11,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from .arithmetic import TRUTHS, Scope
+from .search import findall, names_in
 from .slice import Slice
 
 WHOLE = m.Call(func=m.Attribute(attr=m.Name("any") | m.Name("all")))
@@ -62,14 +63,14 @@ class Truth:
 
     def _is_tensor(self, test: cst.BaseExpression) -> bool:
         tensor = kept(test)
-        if m.findall(tensor, UNREADABLE | NUMBERS) or self._is_foreign(tensor):
+        if findall(tensor, UNREADABLE | NUMBERS) or self._is_foreign(tensor):
             return False
         return self._is_seen(test) or self._scope.is_scalar_test(test) or self._compares_seen(test)
 
     def _is_foreign(self, test: cst.CSTNode) -> bool:
-        names = [node.value for node in m.findall(test, m.Name()) if isinstance(node, cst.Name)]
+        names = [node.value for node in names_in(test)]
         values = [value for name in names for value in self._scope.values_of(name) if value is not None]
-        return any(m.findall(part, NUMPY) for part in (test, *values))
+        return any(findall(part, NUMPY) for part in (test, *values))
 
     def _is_seen(self, test: cst.BaseExpression) -> bool:
         return self._seen is not None and test.deep_equals(self._seen)

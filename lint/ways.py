@@ -13,6 +13,7 @@ import libcst.matchers as m
 
 from .arithmetic import ELEMENTWISE, MAKERS, PREDICATES, REDUCTIONS, VIEWS, Scope
 from .blocks import single
+from .search import findall, names_in
 from .slice import Slice
 from .truth import UNREADABLE
 from .vocabulary import words
@@ -83,9 +84,9 @@ def names_of(node: cst.CSTNode) -> Iterator[str]:
 
 def is_pure(found: Slice, expression: cst.BaseExpression, trusted: frozenset[str] = frozenset()) -> bool:
     """Whether evaluating it changes nothing, as far as names tell: the file's own functions and modules are trusted."""
-    if m.findall(expression, UNREADABLE | m.SetComp() | m.DictComp()):
+    if findall(expression, UNREADABLE | m.SetComp() | m.DictComp()):
         return False
-    return all(_is_harmless(found, call, trusted) for call in m.findall(expression, m.Call()))
+    return all(_is_harmless(found, call, trusted) for call in findall(expression, m.Call()))
 
 
 def _is_harmless(found: Slice, call: cst.CSTNode, trusted: frozenset[str]) -> bool:
@@ -153,7 +154,7 @@ def owned(value: cst.BaseExpression) -> cst.BaseExpression:
 
 def fresh_name(found: Slice, wish: str) -> str:
     """A name that the slice and the file's top level do not use."""
-    taken = {node.value for node in m.findall(found.tree, m.Name()) if isinstance(node, cst.Name)}
+    taken = {node.value for node in names_in(found.tree)}
     taken |= set(found.module.bindings)
     number = 1
     name = wish

@@ -7,6 +7,7 @@ import libcst.matchers as m
 
 from ..blocks import around
 from ..findings import Fix
+from ..search import findall, names_in
 from ..slice import Slice
 
 
@@ -36,9 +37,9 @@ def fix(found: Slice, path: str) -> Fix | None:
 
 def _names(node: cst.CSTNode, name: str) -> bool:
     """Whether the name occurs in the loop's header, or before it is set."""
-    return bool(m.findall(node, m.Name(name)))
+    return any(inner.value == name for inner in names_in(node))
 
 
 def _binds(lines: list[cst.BaseStatement], name: str) -> bool:
     bound = m.AssignTarget(target=m.Name(name)) | m.AugAssign(target=m.Name(name)) | m.Del(target=m.Name(name))
-    return any(m.findall(line, bound) for line in lines)
+    return any(findall(line, bound) for line in lines)

@@ -6,6 +6,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 
 WRAPPER = m.Name("DDP") | m.Name("DistributedDataParallel") | m.Attribute(attr=m.Name("DistributedDataParallel"))
@@ -14,7 +15,7 @@ NESTED = m.Call(func=COMPILE, args=[m.Arg(m.Call(func=WRAPPER, args=[m.Arg(), m.
 
 
 def fix(found: Slice, path: str) -> Fix | None:
-    match m.findall(found.statement, NESTED):
+    match findall(found.statement, NESTED):
         case [cst.Call(args=[cst.Arg(value=cst.Call() as inner) as first, *options]) as outer]:
             model = inner.args[0]
             compiled = outer.with_changes(args=[first.with_changes(value=model.value), *options])

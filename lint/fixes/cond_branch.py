@@ -16,6 +16,7 @@ import libcst.matchers as m
 from ..arithmetic import TRUTHS, Scope, has_comments, torch_name
 from ..blocks import around, block_of, lines_of, single
 from ..findings import Fix
+from ..search import findall, names_in
 from ..slice import Slice
 from ..truth import Truth
 from ..ways import Way, fresh_name, is_fresh, is_tensor, names_of, owned, tuple_of, way_of
@@ -31,11 +32,7 @@ def fix(found: Slice, path: str) -> Fix | None:
     if torch is None or function is None or not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
         return None
     block = block_of(found.tree, branch)
-    if (
-        block is None
-        or m.findall(function, BARRED)
-        or any(isinstance(part, HANDLED) for part in around(function, block))
-    ):
+    if block is None or findall(function, BARRED) or any(isinstance(part, HANDLED) for part in around(function, block)):
         return None
     at = next(index for index, line in enumerate(block.body) if line is branch)
     new = _Branch(found, function, torch, branch).replaced(block.body[at + 1 :])
@@ -78,10 +75,8 @@ class _Branch:
         """Names bound in the ways and read elsewhere; None where the ways return."""
         if first.result is not None:
             return None
-        inside = m.findall(self._branch, m.Name())
-        everywhere = m.findall(self._function, m.Name())
-        own = {id(node) for node in inside}
-        outside = {node.value for node in everywhere if id(node) not in own and isinstance(node, cst.Name)}
+        own = set(names_in(self._branch))
+        outside = {node.value for node in names_in(self._function) if node not in own}
         return tuple(sorted((set(first.writes) | set(second.writes)) & outside))
 
     def _operands(self, first: Way, second: Way, results: Sequence[str]) -> list[str] | None:

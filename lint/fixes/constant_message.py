@@ -13,6 +13,7 @@ import libcst.matchers as m
 
 from ..arithmetic import TRUTHS, torch_name
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 
 TITLE = "assert what Dynamo captures"
@@ -70,7 +71,7 @@ def constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpres
     match message:
         case cst.SimpleString(prefix=prefix) if "b" not in prefix.lower():
             return message
-        case cst.ConcatenatedString() if not m.findall(message, m.FormattedString()):
+        case cst.ConcatenatedString() if not findall(message, m.FormattedString()):
             return message
         case cst.List() | cst.Tuple() | cst.Dict() | cst.Set() | cst.Integer() | cst.Float() if _is_literal(message):
             return cst.SimpleString(repr(str(literal_eval(f"({found.code(message)})"))))
@@ -90,7 +91,7 @@ def constant(found: Slice, message: cst.BaseExpression | None) -> cst.BaseExpres
 
 
 def _is_literal(message: cst.BaseExpression) -> bool:
-    return not m.findall(message, m.Name() | m.Call() | m.FormattedString())
+    return not findall(message, m.Name() | m.Call() | m.FormattedString())
 
 
 def _quotes_inside(message: cst.FormattedString) -> bool:

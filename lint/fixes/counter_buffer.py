@@ -16,6 +16,7 @@ from ..arithmetic import Scope, torch_name
 from ..blocks import around
 from ..findings import Edit, Fix
 from ..joining import joins
+from ..search import findall
 from ..slice import Slice, span_of, statement_at
 
 
@@ -66,7 +67,7 @@ def _update(found: Slice, function: cst.FunctionDef, path: str, name: str) -> tu
             edits = (found.replace(path, found.statement, new),)
         case _:
             return None
-    reads = [node for node in m.findall(function, _attribute(name)) if found.statement not in around(function, node)]
+    reads = [node for node in findall(function, _attribute(name)) if found.statement not in around(function, node)]
     expressions = [node for node in reads if isinstance(node, cst.BaseExpression)]
     return edits if joins(Scope(found, function), function, expressions) else None
 

@@ -13,6 +13,7 @@ import libcst.matchers as m
 from ..arithmetic import torch_name
 from ..compile_site import compile_sites
 from ..findings import Edit, Fix
+from ..search import findall
 from ..slice import Slice
 
 ENTRY = ("forward", "__call__")
@@ -28,7 +29,7 @@ def fix(found: Slice, path: str) -> Fix | None:
         or function.asynchronous
     ):
         return None
-    if _is_compiled(found, torch, function.name.value) or m.findall(function.body, m.Yield()):
+    if _is_compiled(found, torch, function.name.value) or findall(function.body, m.Yield()):
         return None
     line = found.first_line + isinstance(found.tree.body[0], cst.If)
     row = found.module.lines[line - 1]

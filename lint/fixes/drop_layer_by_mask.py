@@ -9,12 +9,12 @@ collecting attentions, keeps the `continue` as it is where it is set.
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from ..arithmetic import torch_name
 from ..blocks import lines_of, only
 from ..findings import Fix
 from ..masking import PYTHON_DRAW, Layers, line, loop_around
+from ..search import findall
 from ..slice import Slice
 from ..ways import fresh_name
 
@@ -26,7 +26,7 @@ def fix(found: Slice, path: str) -> Fix | None:
     if torch is None or function is None or not isinstance(branch, cst.If) or branch.orelse is not None:
         return None
     where = loop_around(found, branch)
-    if where is None or not isinstance(only(branch.body), cst.Continue) or m.findall(branch.test, PYTHON_DRAW):
+    if where is None or not isinstance(only(branch.body), cst.Continue) or findall(branch.test, PYTHON_DRAW):
         return None
     loop, inside = where
     new = _masked(found, Layers(found, function, torch, loop), loop, branch, inside)

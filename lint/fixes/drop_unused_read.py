@@ -7,6 +7,7 @@ import libcst.matchers as m
 
 from ..blocks import block_of
 from ..findings import Fix
+from ..search import comments_in, findall, names_in
 from ..slice import Slice
 
 CLOCK = m.MatchRegex(r"(time|perf_counter|monotonic|process_time)(_ns)?")
@@ -19,11 +20,11 @@ def fix(found: Slice, path: str) -> Fix | None:
     match found.statement:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if function is not None:
             block = block_of(found.tree, line)
-            if block is None or len(block.body) == 1 or m.findall(line, m.Comment()):
+            if block is None or len(block.body) == 1 or comments_in(line):
                 return None
             if not m.matches(value, CLOCKS) or found.code(value) != found.source:
                 return None
-            if len(m.findall(function, m.Name(name))) > 1 or m.findall(function, REFLECTION):
+            if [inner.value for inner in names_in(function)].count(name) > 1 or findall(function, REFLECTION):
                 return None
             if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
                 return None

@@ -19,6 +19,7 @@ from ..blocks import around, lines_of, only, single
 from ..findings import Fix
 from ..joining import reads_of
 from ..masking import PYTHON_DRAW, Layers, line, loop_around
+from ..search import findall, names_in
 from ..slice import Slice
 from .drop_layer_by_mask import TITLE
 
@@ -48,7 +49,7 @@ def _flag_set(branch: cst.If) -> str | None:
 
 
 def _names(node: cst.CSTNode) -> list[str]:
-    return [name.value for name in m.findall(node, m.Name()) if isinstance(name, cst.Name)]
+    return [name.value for name in names_in(node)]
 
 
 def _starts(body: cst.BaseSuite, flag: str) -> bool:
@@ -105,10 +106,10 @@ class _Body:
         drawn = [
             node.value
             for part in lines
-            for node in m.findall(part, m.Assign(targets=[m.AssignTarget(m.Name(self._flag))], value=~m.Name("False")))
+            for node in findall(part, m.Assign(targets=[m.AssignTarget(m.Name(self._flag))], value=~m.Name("False")))
             if isinstance(node, cst.Assign)
         ]
-        return len(drawn) == 1 and not m.findall(drawn[0], PYTHON_DRAW | m.Name("True"))
+        return len(drawn) == 1 and not findall(drawn[0], PYTHON_DRAW | m.Name("True"))
 
     def _test(self, branch: cst.If) -> Test | None:
         """What the branch asks of the flag; None where it asks anything else."""

@@ -6,6 +6,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 
 DETACHED = m.Call(func=m.Attribute(attr=m.Name("detach")), args=[])
@@ -25,11 +26,11 @@ def fix(found: Slice, path: str) -> Fix | None:
 
 def _made_here(function: cst.FunctionDef, name: str) -> bool:
     """Assigned once, from `.detach()`: a new leaf."""
-    made = m.findall(function, m.AssignTarget(target=m.Name(name)))
-    detached = m.findall(function, m.Assign(targets=[m.AssignTarget(target=m.Name(name))], value=DETACHED))
+    made = findall(function, m.AssignTarget(target=m.Name(name)))
+    detached = findall(function, m.Assign(targets=[m.AssignTarget(target=m.Name(name))], value=DETACHED))
     return len(made) == len(detached) == 1
 
 
 def _detaches(function: cst.FunctionDef) -> bool:
-    returns = m.findall(function, m.Return())
+    returns = findall(function, m.Return())
     return bool(returns) and all(m.matches(node, m.Return(value=DETACHED)) for node in returns)

@@ -18,6 +18,7 @@ from ..blocks import around, lines_of, single
 from ..findings import Fix
 from ..joining import reads_of
 from ..masking import line
+from ..search import findall, holds
 from ..slice import Slice
 from ..ways import fresh_name
 
@@ -39,7 +40,7 @@ def fix(found: Slice, path: str) -> Fix | None:
     torch, function = torch_name(found.module, found.function), found.function
     if torch is None or function is None:
         return None
-    for loop in m.findall(function.body, m.For(iter=m.Name(), target=m.Name(), orelse=None)):
+    for loop in findall(function.body, m.For(iter=m.Name(), target=m.Name(), orelse=None)):
         assert isinstance(loop, cst.For)
         hit = _hit(found, function, loop)
         if hit is None or not (found.statement is hit or found.statement is loop or _holds(loop, found)):
@@ -68,17 +69,17 @@ def _hit(found: Slice, function: cst.FunctionDef, loop: cst.For) -> cst.BaseSmal
     """The statement that finds the experts, which nothing else reads."""
     name = cst.ensure_type(loop.iter, cst.Name).value
     given = m.Assign(targets=[m.AssignTarget(m.Name(name))], value=HIT)
-    made = [node for node in m.findall(function.body, given) if isinstance(node, cst.Assign)]
+    made = [node for node in findall(function.body, given) if isinstance(node, cst.Assign)]
     alone = Scope(found, function).assigned_once(name) and len(reads_of(function, name)) == 1
     return made[0] if made and alone else None
 
 
 def _holds(loop: cst.For, found: Slice) -> bool:
-    return bool(m.findall(loop, m.MatchIfTrue(lambda node: node is found.statement)))
+    return holds(loop, found.statement)
 
 
 def _mask(hit: cst.BaseSmallStatement) -> str:
-    summed = m.findall(hit, SUMMED)[0]
+    summed = findall(hit, SUMMED)[0]
     return cst.ensure_type(cst.ensure_type(cst.ensure_type(summed, cst.Call).func, cst.Attribute).value, cst.Name).value
 
 
@@ -97,7 +98,7 @@ class _Experts:
     def everywhere(self) -> cst.For | None:
         lines = lines_of(self._loop.body)
         places = [at for at, part in enumerate(lines) if self._picked(part) is not None]
-        if len(places) != 1 or any(m.findall(part, LEAVING) for part in lines):
+        if len(places) != 1 or any(findall(part, LEAVING) for part in lines):
             return None
         picked = self._picked(lines[places[0]])
         added = self._added(lines[-1], picked or ())

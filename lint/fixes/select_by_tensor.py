@@ -10,6 +10,7 @@ import libcst.matchers as m
 from ..arithmetic import TRUTHS, Scope, has_comments, torch_name
 from ..blocks import block_of, lines_of, only, single
 from ..findings import Fix
+from ..search import comments_in, findall
 from ..slice import Slice
 
 ONE = m.Tuple(elements=[]) | m.List(elements=[]) | m.Integer("1")
@@ -63,7 +64,7 @@ def _of_statement(found: Slice, scope: Scope, torch: str, branch: cst.If) -> Cha
     match first, second:
         case cst.Return(value=cst.BaseExpression() as a), cst.Return(value=cst.BaseExpression() as b):
             end += branch.orelse is None
-            if end - at > 1 and m.findall(block.body[at + 1], m.Comment()):
+            if end - at > 1 and comments_in(block.body[at + 1]):
                 return None
         case cst.Assign(targets=[target], value=a), cst.Assign(targets=[other], value=b) if isinstance(
             target.target, cst.Name
@@ -164,7 +165,7 @@ def _selected(
         test, a, b = test.expression, b, a
     a, b = (_without_reads(scope, way) for way in (a, b))
     first, second = scope.leaves(a), scope.leaves(b)
-    if any(m.findall(part, TRUTHS) for part in (a, b)):
+    if any(findall(part, TRUTHS) for part in (a, b)):
         return None  # bools, which the other way may not be
     if first is None or second is None or not (first <= second or second <= first):
         return None

@@ -11,6 +11,7 @@ import libcst.matchers as m
 
 from ..arithmetic import torch_name
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 
 PATCHED = m.Name("patch_dynamo_config") | m.Attribute(attr=m.Name("patch_dynamo_config"))
@@ -18,7 +19,7 @@ PATCHED = m.Name("patch_dynamo_config") | m.Attribute(attr=m.Name("patch_dynamo_
 
 def fix(found: Slice, path: str) -> Fix | None:
     torch, function = torch_name(found.module, found.function), found.function
-    if torch is None or function is None or m.findall(function, PATCHED):
+    if torch is None or function is None or findall(function, PATCHED):
         return None
     first = function.params.params[:1]
     if not first or first[0].name.value != "self":

@@ -13,6 +13,7 @@ import libcst.matchers as m
 from ..arithmetic import Scope, torch_name
 from ..findings import Fix
 from ..joining import joins
+from ..search import findall
 from ..slice import Slice, span_of, statement_at
 
 
@@ -49,7 +50,7 @@ def _joins(found: Slice, node: ast.stmt, name: str) -> bool:
     there = statement_at(found.module, span_of(node))
     if there is None or there.function is None:
         return False
-    uses = m.findall(there.statement, m.Attribute(attr=m.Name(name)))
+    uses = findall(there.statement, m.Attribute(attr=m.Name(name)))
     own = [use for use in uses if m.matches(use, m.Attribute(value=m.Name("self")))]
     expressions = [use for use in own if isinstance(use, cst.BaseExpression)]
     return len(own) == len(uses) and joins(Scope(there, there.function), there.function, expressions)

@@ -7,6 +7,7 @@ import libcst.matchers as m
 
 from ..arithmetic import TRUTHS, Scope, torch_name
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 
 
@@ -15,7 +16,7 @@ def fix(found: Slice, path: str) -> Fix | None:
     if selection is None or torch is None or function is None:
         return None
     scope = Scope(found, function)
-    for reduced in m.findall(found.statement, m.Call(func=m.Attribute(), args=[])):
+    for reduced in findall(found.statement, m.Call(func=m.Attribute(), args=[])):
         match reduced:
             case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("sum" | "mean" as name))) if value is selection:
                 text = _weighed(found, scope, torch, selection, name)

@@ -12,6 +12,7 @@ import libcst.matchers as m
 from ..arithmetic import Scope, has_comments, torch_name
 from ..blocks import lines_of
 from ..findings import Fix
+from ..search import findall
 from ..slice import Slice
 from ..truth import Truth
 from ..ways import is_tensor, names_of, owned, tuple_of, way_of
@@ -21,7 +22,7 @@ BARRED = m.Yield() | m.Await() | m.Global() | m.Nonlocal()
 
 def fix(found: Slice, path: str) -> Fix | None:
     torch, function, loop = torch_name(found.module, found.function), found.function, found.statement
-    if torch is None or function is None or m.findall(function, BARRED):
+    if torch is None or function is None or findall(function, BARRED):
         return None
     if not isinstance(loop, cst.While) or loop.orelse is not None or has_comments(loop):
         return None
