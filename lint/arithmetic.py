@@ -71,6 +71,7 @@ MAY_FAIL = (cst.MatrixMultiply, cst.FloorDivide, cst.Modulo)
 NAMESPACES = frozenset({"torch", "F", "functional"})
 
 
+@lru_cache(maxsize=16)
 def torch_name(module: Module, function: cst.FunctionDef | None = None) -> str | None:
     """`torch`, or what `import torch as …` calls it; None where the file has no name for it, or a function its own."""
     for name, nodes in module.bindings.items():

@@ -25,6 +25,9 @@ BLANK = frozenset[type[cst.CSTNode]](
 )
 """What stands between the code: two thirds of all nodes, in which only comments are ever looked for."""
 
+NOTHING = frozenset[type]({str, bool, type(None), cst.MaybeSentinel})
+"""What fields hold that has no nodes."""
+
 
 def findall(tree: cst.CSTNode, pattern: m.BaseMatcherNode) -> list[cst.CSTNode]:
     """The node and those inside it that match, in the order of the source; whitespace and comments are left out.
@@ -86,9 +89,13 @@ def _children(node: cst.CSTNode, left_out: frozenset[type[cst.CSTNode]]) -> list
     found: list[cst.CSTNode] = []
     for name in _fields(node):
         value = getattr(node, name)
-        for part in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(part, cst.CSTNode) and type(part) not in left_out:
-                found.append(part)
+        kind = type(value)
+        if kind in left_out or kind in NOTHING:
+            continue
+        if kind is tuple or kind is list:
+            found.extend(part for part in value if type(part) not in left_out)
+        else:
+            found.append(value)
     return found
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
 import libcst as cst
 import libcst.matchers as m
 
+from .blocks import around
 from .findings import Edit
 from .ir import Span
 from .search import comments_in, descendants
@@ -35,6 +36,8 @@ class Slice:
 
     module: Module
     tree: cst.Module
+    text: str
+    """The tree's source."""
     statement: cst.BaseSmallStatement | cst.BaseStatement
     line: cst.BaseStatement
     """The statement itself, or the line that a simple one shares with others."""
@@ -76,9 +79,9 @@ class Slice:
         """
         if not _comments(old) <= _comments(new):
             raise CommentLostError
-        changed = self.tree.deep_replace(old, new)
+        changed = _exchanged(self.tree, old, new)
         assert isinstance(changed, cst.Module)
-        before, after = self.tree.code, changed.code
+        before, after = self.text, changed.code
         start = _shared(before, after)
         tail = min(_shared(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         return Edit(
@@ -113,6 +116,23 @@ def _kind_of(source: str) -> type[cst.BaseExpression]:
         return cst.BaseExpression
 
 
+def _exchanged(tree: cst.CSTNode, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
+    """The tree with `new` in the place of `old`; what is not around it is shared with the tree as it was."""
+    for parent in reversed(around(tree, old)):
+        old, new = parent, _with_child(parent, old, new)
+    return new
+
+
+def _with_child(parent: cst.CSTNode, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
+    for field in fields(parent):
+        match getattr(parent, field.name):
+            case tuple() | list() as parts if old in parts:
+                return parent.with_changes(**{field.name: [new if part is old else part for part in parts]})
+            case part if part is old:
+                return parent.with_changes(**{field.name: new})
+    raise AssertionError(old)
+
+
 def _shared(a: str, b: str) -> int:
     """The length of the common beginning."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
@@ -128,8 +148,9 @@ def statement_at(module: Module, span: Span, capturing: tuple[Module, str] | Non
     nested = lines[0][:1] in (" ", "\t")
     if len(lines) > LONGEST:
         return None
+    text = "\n".join(["if True:", *lines] if nested else lines) + "\n"
     try:
-        tree = _parsed("\n".join(["if True:", *lines] if nested else lines) + "\n")
+        tree = _parsed(text)
     except cst.ParserSyntaxError:
         return None
     outer: cst.BaseStatement = tree.body[0]
@@ -137,9 +158,9 @@ def statement_at(module: Module, span: Span, capturing: tuple[Module, str] | Non
         assert isinstance(outer, cst.If)
         outer = cst.ensure_type(outer.body, cst.IndentedBlock).body[0]
     found = _follow(outer, _path_to(top, span))
-    return (
-        None if found is None else Slice(module, tree, *found, first - nested, span, module.source_of(span), capturing)
-    )
+    if found is None:
+        return None
+    return Slice(module, tree, text, *found, first - nested, span, module.source_of(span), capturing)
 
 
 @lru_cache(maxsize=16)

@@ -6,6 +6,7 @@ Not for a function that is compiled by itself, or that the file hands to `torch.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 import libcst as cst
 import libcst.matchers as m
@@ -15,6 +16,7 @@ from ..compile_site import compile_sites
 from ..findings import Edit, Fix
 from ..search import findall
 from ..slice import Slice
+from ..symbols import Module
 
 ENTRY = ("forward", "__call__")
 
@@ -29,7 +31,7 @@ def fix(found: Slice, path: str) -> Fix | None:
         or function.asynchronous
     ):
         return None
-    if _is_compiled(found, torch, function.name.value) or findall(function.body, m.Yield()):
+    if function.name.value in _compiled(found.module, torch) or findall(function.body, m.Yield()):
         return None
     line = found.first_line + isinstance(found.tree.body[0], cst.If)
     row = found.module.lines[line - 1]
@@ -39,10 +41,9 @@ def fix(found: Slice, path: str) -> Fix | None:
     return Fix("keep the function out of the graph", "display", (Edit(path, (line, 0), (line, 0), text),))
 
 
-def _is_compiled(found: Slice, torch: str, name: str) -> bool:
-    """Whether some use of `torch.compile` in the file names the function."""
-    named = (node for site in compile_sites(found.module, torch) for node in ast.walk(site))
-    return any(
-        (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
-        for node in named
-    )
+@lru_cache(maxsize=16)
+def _compiled(module: Module, torch: str) -> frozenset[str]:
+    """What the file names where it uses `torch.compile`."""
+    nodes = [node for site in compile_sites(module, torch) for node in ast.walk(site)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return frozenset(names | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
