@@ -58,7 +58,7 @@ def run(job: Job, emit: Emit) -> None:
 
 def run_script(script: Script) -> None:
     source = SourceFileLoader("__main__", str(script.path)).get_data(str(script.path))
-    code = compile(source, str(script.path), "exec")
+    code = compile(source, str(script.path), "exec", dont_inherit=True)
     remember(str(script.path), source)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=str(script.path), __builtins__=__builtins__)

@@ -10,6 +10,8 @@ from functools import lru_cache
 
 import libcst as cst
 
+from .search import children, descendants
+
 
 def around(tree: cst.CSTNode, part: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes that `part` lies in, the outermost first; empty where it does not lie in `tree`."""
@@ -23,13 +25,7 @@ def around(tree: cst.CSTNode, part: cst.CSTNode) -> list[cst.CSTNode]:
 @lru_cache(maxsize=16)
 def _parents(tree: cst.CSTNode) -> dict[int, cst.CSTNode]:
     """By identity: nodes that look alike are not the same. The tree keeps them alive, and the cache the tree."""
-    parents: dict[int, cst.CSTNode] = {}
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        parents.update((id(child), node) for child in node.children)
-        stack.extend(node.children)
-    return parents
+    return {id(child): node for node in descendants(tree) for child in children(node)}
 
 
 def block_of(tree: cst.CSTNode, line: cst.CSTNode) -> cst.IndentedBlock | None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from .findings import Edit
 from .symbols import Module
 
 
-def compile_sites(module: Module, torch: str) -> list[ast.expr]:
+@lru_cache(maxsize=16)
+def compile_sites(module: Module, torch: str) -> tuple[ast.expr, ...]:
     """Every use of `torch.compile` in the file: the call, or the name alone that decorates."""
     nodes = list(ast.walk(module.syntax_tree))
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_compile(node.func, torch)]
     called = {call.func for call in calls}
     expressions = (node for node in nodes if isinstance(node, ast.expr))
-    return [*calls, *(node for node in expressions if is_compile(node, torch) and node not in called)]
+    return (*calls, *(node for node in expressions if is_compile(node, torch) and node not in called))
 
 
 def is_compile(node: ast.expr, torch: str) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .guards import Kind
 from .ir import Span
-from .symbols import FunctionSymbol, Module
+from .symbols import ClassSymbol, FunctionSymbol, Module
 from .values import Arguments, Compiled, Instance, Opaque, Tuple_, Value, known
 
 
@@ -135,6 +135,13 @@ class UserCall(Struct, frozen=True):
     arguments: Arguments
     binds: bool
     """False where the arguments do not fit the parameters."""
+
+
+class Constructed(Struct, frozen=True):
+    """Traced code makes an object of a first-party class."""
+
+    span: Span
+    symbol: ClassSymbol
 
 
 class MethodOfCompiled(Struct, frozen=True):
@@ -279,6 +286,7 @@ Fact: TypeAlias = (
     | DisabledCall
     | OpaqueCall
     | UserCall
+    | Constructed
     | HandedOver
     | MethodOfCompiled
     | Definition

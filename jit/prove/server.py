@@ -78,7 +78,7 @@ def prepared(prelude: str) -> dict[str, Any]:
     module = sys.modules["prelude"] = ModuleType("prelude")
     for statement in ast.parse(prelude).body:
         with contextlib.suppress(Exception):
-            exec(compile(ast.Module([statement], []), "<prelude>", "exec"), vars(module))
+            exec(compile(ast.Module([statement], []), "<prelude>", "exec", dont_inherit=True), vars(module))
     return vars(module)
 
 
@@ -144,7 +144,7 @@ def perform(task: Task, namespace: dict[str, Any]) -> Seen:
     torch.manual_seed(0)
     try:
         with observe(record, Paths(folder, (folder,))), compiling(task.mode):
-            exec(compile(task.code, str(path), "exec"), vars(module))
+            exec(compile(task.code, str(path), "exec", dont_inherit=True), vars(module))
             for statement in task.run:
                 results.append(as_text(evaluate(statement, vars(module))))
     except Exception as raised:
@@ -184,9 +184,9 @@ def forward(graph: torch.fx.GraphModule, example_inputs: Any, **options: object)
 def evaluate(statement: str, namespace: dict[str, Any]) -> Any:
     """A statement's value if it is an expression."""
     try:
-        code = compile(statement, "<run>", "eval")
+        code = compile(statement, "<run>", "eval", dont_inherit=True)
     except SyntaxError:
-        code = compile(statement, "<run>", "exec")
+        code = compile(statement, "<run>", "exec", dont_inherit=True)
     return eval(code, namespace)
 
 

@@ -17,6 +17,6 @@ def fix(found: Slice, path: str) -> Fix | None:
         return None
     module, shown = found.capturing
     torch = torch_name(module)
-    sites = [] if torch is None else compile_sites(module, torch)
+    sites = () if torch is None else compile_sites(module, torch)
     edit = with_argument(module, sites[0], shown, "fullgraph", "True") if len(sites) == 1 else None
     return None if edit is None else Fix("capture it with `fullgraph=True`", "unsafe", (edit,))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..emission import Emission, Site
-from ..facts import DisabledCall, HandedOver, OpaqueCall, UserCall
+from ..facts import Constructed, DisabledCall, HandedOver, OpaqueCall, UserCall
 from ..ir import POSITIONAL, VARIADIC, VARIADIC_KEYWORD, Node, Span
 from ..project import STUB
 from ..symbols import FunctionSymbol
@@ -320,6 +320,7 @@ def _generic(
 
 def _instantiate(frame: Frame, span: Span, cls: Class, arguments: Arguments) -> Value:
     analysis = frame.analysis
+    frame.observe(Constructed(span, cls.symbol))
     instance = Instance(cls.symbol, arguments)
     bases = objects.resolution(analysis, cls.symbol)[1]
     if any(base in ("enum.Enum", "enum.IntEnum", "enum.StrEnum") for base in bases):

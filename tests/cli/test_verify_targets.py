@@ -461,3 +461,13 @@ def f(x):
 
 f(torch.ones(3))
 """
+
+
+def test_annotations_of_a_script_are_what_python_makes_of_them(tmp_path: Path) -> None:
+    """Objects, not texts, unless the script asks for texts."""
+    (tmp_path / "main.py").write_text(
+        "import torch\ndef f(x: int):\n    return x + 1\n"
+        "assert f.__annotations__ == {'x': int}\ntorch.compile(f, backend='eager')(torch.ones(2))\n"
+    )
+    done = verify(tmp_path, "main.py")
+    assert done.returncode == 0, done.stdout + done.stderr
