@@ -14,7 +14,15 @@ from torch._ops import OperatorBase, OpOverload
 from torch._refs import rsub
 from torch.utils._pytree import tree_map
 
-from . import special_functions, windows
+from . import (
+    decompositions_of_bessel_functions,
+    decompositions_of_distances,
+    decompositions_of_error_functions,
+    decompositions_of_running_values,
+    decompositions_of_symbolic_windows,
+    special_functions,
+    windows,
+)
 
 aten = torch.ops.aten
 HALF = (torch.bfloat16, torch.float16)
@@ -24,6 +32,8 @@ FACTORS = 32
 """Multiplied one by one."""
 BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
 """Integers in which the bits of a float are read."""
+SCALED = 64
+"""A power of two that makes every float a normal number."""
 
 # Beyond the core set: normalisations and softmax, forward and backward, as pointwise operations and reductions.
 MORE = (
@@ -63,6 +73,15 @@ ACCUMULATE = (
 )
 
 
+PARTS = (
+    special_functions,
+    decompositions_of_bessel_functions,
+    decompositions_of_distances,
+    decompositions_of_error_functions,
+    decompositions_of_running_values,
+    windows,
+    decompositions_of_symbolic_windows,
+)
 EXACT_NUMBERS = (aten.div.Scalar, aten.div.Tensor, aten.mul.Scalar, aten.mul.Tensor)
 
 
@@ -74,12 +93,11 @@ def decompositions() -> dict[OperatorBase, Callable[..., object]]:
         **get_decompositions(MORE),
     }
     kept = {operator: rule for operator, rule in table.items() if not _stays_whole(operator)}
-    return kept | special_functions.rules() | windows.rules() | _rules()
+    return kept | {operator: rule for part in PARTS for operator, rule in part.rules().items()} | _rules()
 
 
 def _rules() -> dict[OperatorBase, Callable[..., object]]:
     return {
-        aten._cdist_forward.default: _distances,
         aten._to_copy.default: _converted,
         aten._trilinear.default: _trilinear,
         aten.amax.default: _of_one_number,
@@ -102,6 +120,7 @@ def _rules() -> dict[OperatorBase, Callable[..., object]]:
         aten.fmax.default: _fmax,
         aten.fmin.default: _fmin,
         aten.fmod.Tensor: _fmod,
+        aten.frexp.Tensor: _frexp,
         aten.hardtanh.default: _hardtanh,
         aten.hypot.default: _hypot,
         aten.max.dim: _extreme_of_one_number,
@@ -330,17 +349,19 @@ def _nextafter(value: Tensor, towards: Tensor) -> object:
     return torch.where(value.isnan() | towards.isnan(), value + towards, next_)
 
 
-def _distances(left: Tensor, right: Tensor, p: float, compute_mode: int | None) -> object:
-    if not _are_floats(left, right) or p in (0.0, math.inf):  # for which NaN is no distance
-        return NotImplemented
-    difference = left.unsqueeze(-2) - right.unsqueeze(-3)
-    match p:
-        case 1.0:
-            return difference.abs().sum(-1)
-        case 2.0:
-            return difference.square().sum(-1).sqrt()
-        case _:
-            return (difference.abs() ** p).sum(-1) ** (1 / p)
+def _frexp(value: Tensor) -> tuple[Tensor, Tensor]:
+    """From the bits, of a normal number: what is smaller is multiplied first."""
+    wide = value.float() if value.dtype in HALF else value
+    info, whole = torch.finfo(wide.dtype), BITS[wide.dtype]
+    tiny = wide.abs() < info.smallest_normal
+    bits = torch.where(tiny, wide * 2.0**SCALED, wide).view(whole).long()
+    least = round(1 / info.eps)  # the exponent's lowest bit
+    exponents = torch.iinfo(whole).max - (least - 1)
+    bias = exponents // least // 2 - 1
+    exponent = (bits & torch.full((), exponents)).double() / least - torch.where(tiny, bias + float(SCALED), bias)
+    mantissa = ((bits & torch.full((), ~exponents)) | torch.full((), bias * least)).to(whole).view(wide.dtype)
+    kept = (wide == 0) | ~wide.isfinite()
+    return torch.where(kept, wide, mantissa).to(value.dtype), torch.where(kept, 0.0, exponent).to(torch.int32)
 
 
 def _cross(left: Tensor, right: Tensor, *, dim: int = -1) -> object:

@@ -17,6 +17,9 @@ from torch._ops import OperatorBase
 
 aten = torch.ops.aten
 REAL = (torch.float32, torch.float64)
+STEP = 0.5
+GAUSSIAN = tuple((STEP * k, math.exp(-((STEP * k) ** 2))) for k in range(1, 12))
+"""`exp(-s * s)` in steps: what the trapezoidal rule integrates with it has all digits that a float has."""
 
 
 def rules() -> dict[OperatorBase, Callable[..., object]]:
@@ -29,24 +32,27 @@ def rules() -> dict[OperatorBase, Callable[..., object]]:
         aten.special_shifted_chebyshev_polynomial_u.default: partial(_chebyshev, U, U, _shifted),
         aten.special_shifted_chebyshev_polynomial_v.default: partial(_chebyshev, V, W, _shifted),
         aten.special_shifted_chebyshev_polynomial_w.default: partial(_chebyshev, W, V, _shifted),
-        aten.digamma.default: partial(_in_double_precision, _digamma),
-        aten.i0.default: partial(_bessel, 0),
-        aten.lgamma.default: partial(_in_double_precision, _lgamma),
+        aten.digamma.default: partial(in_double_precision, _digamma),
+        aten.i0.default: partial(in_double_precision, partial(_bessel, 0)),
+        aten.lgamma.default: partial(in_double_precision, _lgamma),
         aten.polygamma.default: _polygamma,
-        aten.special_i0e.default: partial(_in_double_precision, partial(_scaled_bessel, 0)),
-        aten.special_i1.default: partial(_bessel, 1),
-        aten.special_i1e.default: partial(_in_double_precision, partial(_scaled_bessel, 1)),
-        aten.special_modified_bessel_i0.default: partial(_bessel, 0),
-        aten.special_modified_bessel_i1.default: partial(_bessel, 1),
-        aten.special_spherical_bessel_j0.default: partial(_in_double_precision, _spherical_bessel),
+        aten.special_i0e.default: partial(in_double_precision, partial(_scaled_bessel, 0)),
+        aten.special_i1.default: partial(in_double_precision, partial(_bessel, 1)),
+        aten.special_i1e.default: partial(in_double_precision, partial(_scaled_bessel, 1)),
+        aten.special_modified_bessel_i0.default: partial(in_double_precision, partial(_bessel, 0)),
+        aten.special_modified_bessel_i1.default: partial(in_double_precision, partial(_bessel, 1)),
+        aten.special_spherical_bessel_j0.default: partial(in_double_precision, _spherical_bessel),
     }
 
 
-def _in_double_precision(rule: Callable[[Tensor], Tensor], value: Tensor) -> object:
-    return rule(value.double()).float() if value.dtype == torch.float32 else NotImplemented
+def in_double_precision(rule: Callable[[Tensor], Tensor], value: Tensor) -> object:
+    dtype = value.dtype if value.is_floating_point() else torch.get_default_dtype()
+    if dtype == torch.float64 or value.is_complex():
+        return NotImplemented
+    return rule(value.float().double()).float().to(dtype)
 
 
-def _polynomial(coefficients: list[float], x: Tensor) -> Tensor:
+def polynomial(coefficients: list[float], x: Tensor) -> Tensor:
     """Horner's scheme; the coefficient of the highest power is the last."""
     *lower, highest = coefficients
     return reduce(lambda sum_, coefficient: sum_ * x + coefficient, reversed(lower), torch.full_like(x, highest))
@@ -139,7 +145,7 @@ def _zeta(s: int, x: Tensor) -> Tensor:
     result = sum(((x + i) ** -s for i in range(1, DIRECT)), start=x**-s) + start * (far / (s - 1) + 0.5)
     factors = accumulate(range(1, 2 * len(BERNOULLI)), lambda product, i: product * (s + i - 1) / (i + 1), initial=1.0)
     *rising, _ = [factor for i, factor in enumerate(factors) if i % 2]
-    series = _polynomial([b * factor for b, factor in zip(BERNOULLI, rising, strict=False)], 1 / (far * far))
+    series = polynomial([b * factor for b, factor in zip(BERNOULLI, rising, strict=False)], 1 / (far * far))
     return result + start / far * series
 
 
@@ -150,7 +156,7 @@ def _derivative_of_cotangent(order: int, cotangent: Tensor) -> Tensor:
         slope = [i * coefficient for i, coefficient in enumerate(coefficients)][1:]
         padded = [0.0, 0.0, *slope]
         coefficients = [-math.pi * (a + b) for a, b in zip([*slope, 0.0, 0.0], padded, strict=True)]
-    return _polynomial(coefficients, cotangent)
+    return polynomial(coefficients, cotangent)
 
 
 # --- Bessel functions.
@@ -159,27 +165,25 @@ NEAR = 12
 """Up to here a power series, from there on an asymptotic one."""
 
 
-def _bessel(order: int, value: Tensor) -> object:
+def _bessel(order: int, value: Tensor) -> Tensor:
     """The exponential is a float32, so that infinite where ATen's is."""
-    if value.dtype != torch.float32:
-        return NotImplemented
-    return _scaled_bessel(order, value.double()).float() * value.abs().exp()
+    return (_scaled_bessel(order, value).float() * value.float().abs().exp()).double()
 
 
 def _scaled_bessel(order: int, value: Tensor) -> Tensor:
     """The modified Bessel function of order zero or one, times `exp(-abs(x))`."""
     size = value.abs()
     powers = [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(32)]
-    near = _polynomial(powers, size * size / 4) * (size / 2 if order else 1) * (-size).exp()
+    near = polynomial(powers, size * size / 4) * (size / 2 if order else 1) * (-size).exp()
     inverse = accumulate(range(1, 14), lambda term, k: term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k), initial=1.0)
-    far = _polynomial(list(inverse), 1 / size) / (2 * math.pi * size).sqrt()
+    far = polynomial(list(inverse), 1 / size) / (2 * math.pi * size).sqrt()
     result = torch.where(size <= NEAR, near, far)
     return torch.where(value < 0, -result, result) if order else result
 
 
 def _spherical_bessel(value: Tensor) -> Tensor:
     square = value * value
-    near = _polynomial([(-1) ** k / math.factorial(2 * k + 1) for k in range(7)], square)
+    near = polynomial([(-1) ** k / math.factorial(2 * k + 1) for k in range(7)], square)
     result = torch.where(value.abs() < 0.5, near, value.sin() / value)
     return torch.where(value.isinf(), 0.0, result)
 

@@ -210,6 +210,102 @@ def test_bessel_functions(name: str) -> None:
     torch.testing.assert_close(graph(values), call(values), rtol=2e-6, atol=1e-7, equal_nan=True)
 
 
+GAUSSIAN = torch.special.ndtr(torch.linspace(-13, 5, 3000, dtype=torch.float64)).float()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("erfc", "erfcx", "erfinv", "ndtri", "modified_bessel_k0", "modified_bessel_k1"),
+        *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"),
+    ],
+)
+def test_functions_that_decay_are_exact_to_a_unit_in_the_last_place(name: str) -> None:
+    call = getattr(torch.special, name)
+    near = torch.cat([GAUSSIAN, -GAUSSIAN, 1 - GAUSSIAN, torch.linspace(0.5, 0.5001, 300)])
+    values = torch.cat([EDGES, near, torch.tensor([1.0, -1.0, 2.0]), torch.linspace(-12, 90, 9000)])
+    graph = decomposed(call, values)
+    assert not left(graph)
+    exact = call(values.double()).float()
+    torch.testing.assert_close(graph(values), exact, rtol=1.2e-7, atol=2e-45, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai"])
+def test_functions_that_oscillate(name: str) -> None:
+    """Far from zero eager's phase is rounded to a float32, and so is this one."""
+    call = getattr(torch.special, name)
+    far = torch.tensor([104.0] if name == "airy_ai" else [1e4, 1e6, 1e15])
+    values = torch.cat([EDGES, torch.linspace(-90, 90, 9000), far])
+    graph = decomposed(call, values)
+    assert not left(graph)
+    got, small = graph(values), values.abs() < 5
+    torch.testing.assert_close(got, call(values), rtol=2e-6, atol=2e-5, equal_nan=True)
+    torch.testing.assert_close(got[small], call(values[small].double()).float(), rtol=3e-7, atol=3e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.bfloat16])
+@pytest.mark.parametrize("call", [torch.erfinv, torch.lgamma, torch.special.i0, torch.special.erfc])
+def test_functions_of_other_dtypes_are_computed_in_single_precision(
+    call: Callable[..., Any], dtype: torch.dtype
+) -> None:
+    values = torch.tensor([0, 1, 0, 1, 1]).to(dtype)
+    graph = decomposed(call, values)
+    assert not left(graph)
+    assert graph(values).dtype == call(values).dtype
+    torch.testing.assert_close(graph(values), call(values))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_mantissa_and_exponent(dtype: torch.dtype) -> None:
+    info = torch.finfo(dtype)
+    limits = [info.max, info.smallest_normal, info.smallest_normal * info.eps, -info.smallest_normal / 2, 1.0, -0.75]
+    values = torch.cat([EDGES, torch.tensor(limits, dtype=torch.float64)]).to(dtype)
+    graph = decomposed(torch.frexp, values)
+    assert not left(graph)
+    got, wanted = graph(values), torch.frexp(values)
+    torch.testing.assert_close(got[0], wanted[0], rtol=0, atol=0, equal_nan=True)
+    numbers = ~values.isnan()
+    assert got[0][numbers].signbit().equal(wanted[0][numbers].signbit())
+    assert got[1].equal(wanted[1])
+
+
+@pytest.mark.parametrize("call", [torch.cummax, torch.cummin, torch.logcumsumexp])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_running_extremes_and_logarithms(call: Callable[..., Any], dim: int) -> None:
+    value = torch.tensor([[1.0, 1, 3, NAN, 5, NAN, 3], [-INF, -INF, 1, INF, 2, INF, 1], [INF, -INF, 0, -0.0, 0, 4, 4]])
+    graph = decomposed(partial(call, dim=dim), value)
+    assert left(graph) <= {"aten.split_with_sizes.default"}
+    torch.testing.assert_close(graph(value), call(value, dim=dim), rtol=2e-7, atol=0, equal_nan=True)
+    (kept,) = plan(decomposed(partial(call, dim=0), R(33))).left
+    assert kept.operator == f"aten.{call.__name__}.default"
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0])
+def test_distances_among_vectors_with_nan_and_infinity(p: float) -> None:
+    value = R(7, 4)
+    value[1, 2], value[2, 0], value[5, 0], value[3] = NAN, INF, INF, value[4]
+    for call in (partial(torch.pdist, p=p), lambda x: torch.cdist(x, x[2:], p=p)):
+        graph = decomposed(call, value)
+        assert left(graph) <= {"aten.slice.Tensor", "aten.unsqueeze.default"}
+        torch.testing.assert_close(graph(value), call(value), rtol=2e-6, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [(2, 3), (3, 1)])
+@pytest.mark.parametrize("value", [WITH_NAN, WITH_NAN[0].bfloat16()])
+def test_windows_of_symbolic_sizes(size: tuple[int, int], value: torch.Tensor) -> None:
+    other = value.mT.repeat_interleave(2, -2).contiguous()
+    for name, call, tolerance in (
+        ("aten.adaptive_max_pool2d.default", torch.nn.functional.adaptive_max_pool2d_with_indices, 0.0),
+        ("aten._adaptive_avg_pool2d.default", torch.nn.functional.adaptive_avg_pool2d, 2e-6),
+    ):
+        traced = make_fx(partial(call, output_size=size), decompositions(), "symbolic")
+        graph = traced(value)
+        assert name not in left(graph)
+        coarse = max(tolerance, 1e-2 if tolerance and value.dtype == torch.bfloat16 else 0.0)
+        for given in (value, other):
+            torch.testing.assert_close(graph(given), call(given, size), rtol=coarse, atol=coarse, equal_nan=True)
+
+
 @pytest.mark.parametrize(
     "call",
     [
