@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeAlias
 
 from torch_mlir import ir
-from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir._mlir_libs import _torchMlir as torch_dialect  # without the thousands of classes of its operators
 from torch_mlir.passmanager import PassManager
 
 from . import pipelines
