@@ -1,4 +1,4 @@
-"""Decompositions of Bessel functions of order zero and one, and of Airy's: series near zero, others far from it.
+"""Decompositions of Bessel functions of order zero and one: series near zero, others far from it.
 
 All are computed in double precision but the phase of what oscillates, whose rounding is seen in ATen's results.
 """
@@ -21,13 +21,11 @@ TERMS = 32
 """Of a power series up to `NEAR`."""
 DECAYING_FROM = 2.0
 """From here on the trapezoidal rule has all digits that a float has, of what falls exponentially."""
-AIRY_FALLS_FROM, AIRY_OSCILLATES_FROM = 3.0, 6.0
 EULER = 0.5772156649015329
 
 
 def rules() -> dict[OperatorBase, Callable[..., object]]:
     return {
-        aten.special_airy_ai.default: partial(in_double_precision, _airy),
         aten.special_bessel_j0.default: partial(in_double_precision, partial(_first_kind, 0)),
         aten.special_bessel_j1.default: partial(in_double_precision, partial(_first_kind, 1)),
         aten.special_bessel_y0.default: partial(in_double_precision, partial(_second_kind, 0)),
@@ -103,41 +101,3 @@ def _modified(order: int, scaled: bool, value: Tensor) -> Tensor:
     far = STEP * sum((factor * term for factor, term in terms), start=1 / (2 * value).sqrt())
     near, far = (near * value.exp(), far) if scaled else (near, far * (-value).exp())
     return torch.where(value == 0, math.inf, torch.where(value <= DECAYING_FROM, near, far))
-
-
-# --- Airy's function.
-
-
-def _airy(value: Tensor) -> Tensor:
-    size = value.abs()
-    beyond = torch.where(value > 0, _falling_airy(size), _oscillating_airy(size))
-    near = (value <= AIRY_FALLS_FROM) & (value >= -AIRY_OSCILLATES_FROM)
-    return torch.where(value.isinf(), math.nan, torch.where(near, _airy_series(value), beyond))
-
-
-def _airy_series(x: Tensor) -> Tensor:
-    cube = x * x * x
-    even = accumulate(range(24), lambda term, k: term / ((3 * k + 2) * (3 * k + 3)), initial=1.0)
-    odd = accumulate(range(24), lambda term, k: term / ((3 * k + 3) * (3 * k + 4)), initial=1.0)
-    value, slope = 3 ** (-2 / 3) / math.gamma(2 / 3), 3 ** (-1 / 3) / math.gamma(1 / 3)
-    return value * polynomial(list(even), cube) - slope * x * polynomial(list(odd), cube)
-
-
-def _falling_airy(x: Tensor) -> Tensor:
-    """By the integral of `exp(-s * s) * cos(s ** 3 / (3 * x ** 0.75))`."""
-    root = x.sqrt()
-    turn = 1 / (3 * root * root.sqrt())
-    terms = (2 * weight * (s**3 * turn).cos() for s, weight in GAUSSIAN)
-    integral = STEP * sum(terms, start=torch.ones_like(x))
-    return integral * (-2 / 3 * x * root).exp() / (2 * math.pi * root.sqrt())
-
-
-def _oscillating_airy(x: Tensor) -> Tensor:
-    phase = (2 * x.float() * x.sqrt().float() / 3 + math.pi / 4).double()
-    factors = accumulate(
-        range(1, 14),
-        lambda term, k: term * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1)),
-        initial=1.0,
-    )
-    even, odd = _alternating(factors, 2 / 3 * x * x.sqrt())
-    return (even * phase.sin() - odd * phase.cos()) / (math.pi * x.sqrt()).sqrt()

@@ -230,12 +230,11 @@ def test_functions_that_decay_are_exact_to_a_unit_in_the_last_place(name: str) -
     torch.testing.assert_close(graph(values), exact, rtol=1.2e-7, atol=2e-45, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai"])
+@pytest.mark.parametrize("name", ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"])
 def test_functions_that_oscillate(name: str) -> None:
     """Far from zero eager's phase is rounded to a float32, and so is this one."""
     call = getattr(torch.special, name)
-    far = torch.tensor([104.0] if name == "airy_ai" else [1e4, 1e6, 1e15])
-    values = torch.cat([EDGES, torch.linspace(-90, 90, 9000), far])
+    values = torch.cat([EDGES, torch.linspace(-90, 90, 9000), torch.tensor([1e4, 1e6, 1e15])])
     graph = decomposed(call, values)
     assert not left(graph)
     got, small = graph(values), values.abs() < 5
@@ -290,8 +289,7 @@ def test_distances_among_vectors_with_nan_and_infinity(p: float) -> None:
         torch.testing.assert_close(graph(value), call(value), rtol=2e-6, atol=1e-6, equal_nan=True)
 
 
-@pytest.mark.parametrize("size", [(2, 3), (3, 1)])
-@pytest.mark.parametrize("value", [WITH_NAN, WITH_NAN[0].bfloat16()])
+@pytest.mark.parametrize(("size", "value"), [((2, 3), WITH_NAN), ((3, 1), WITH_NAN[0].bfloat16())])
 def test_windows_of_symbolic_sizes(size: tuple[int, int], value: torch.Tensor) -> None:
     other = value.mT.repeat_interleave(2, -2).contiguous()
     for name, call, tolerance in (
