@@ -25,6 +25,10 @@ def text() -> Inputs:
     return {"input_ids": torch.randint(5, WORDS, (2, 8)), "attention_mask": torch.ones(2, 8, dtype=torch.long)}
 
 
+def words() -> Inputs:
+    return {**text(), "use_cache": False}
+
+
 def pair() -> Inputs:
     return {**text(), "decoder_input_ids": torch.randint(5, WORDS, (2, 8)), "use_cache": False}
 
@@ -34,7 +38,7 @@ def sound() -> Inputs:
 
 
 def bart() -> nn.Module:
-    return _model("BartForConditionalGeneration", **_LAYERS, **_STILL, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+    return _model("BartForConditionalGeneration", **_LAYERS, **_STILL, encoder_layerdrop=0.7, decoder_layerdrop=0.7)
 
 
 def ctrl() -> nn.Module:
@@ -50,7 +54,7 @@ def longformer() -> nn.Module:
 
 
 def m2m() -> nn.Module:
-    return _model("M2M100ForConditionalGeneration", **_LAYERS, **_STILL, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+    return _model("M2M100ForConditionalGeneration", **_LAYERS, **_STILL, encoder_layerdrop=0.7, decoder_layerdrop=0.7)
 
 
 def mixtral() -> nn.Module:
@@ -63,6 +67,8 @@ def nllb_moe() -> nn.Module:
         **_LAYERS,
         **_STILL,
         moe_token_dropout=0.0,
+        encoder_layerdrop=0.7,
+        decoder_layerdrop=0.7,
         num_experts=4,
         encoder_sparse_step=2,
     )
@@ -70,7 +76,7 @@ def nllb_moe() -> nn.Module:
 
 def opt() -> nn.Module:
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64}
-    settings = {"word_embed_proj_dim": 32, "max_position_embeddings": 64, "layerdrop": 0.5}
+    settings = {"word_embed_proj_dim": 32, "max_position_embeddings": 64, "layerdrop": 0.7}
     return _model("OPTForCausalLM", **sizes, **settings, dropout=0.0, attention_dropout=0.0)
 
 

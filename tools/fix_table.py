@@ -23,7 +23,8 @@ from checkout import ROOT
 PAGE = ROOT / "docs/fixes.md"
 SCRIPTS = ("audio_tagger/tagger", "detector", "layerdrop_transformer", "moe_router", "train_step", "vision_transformer")
 MODELS = {
-    "text": ("ctrl", "longformer", "mixtral", "opt", "reformer", "xlm"),
+    "text": ("ctrl", "longformer", "mixtral", "reformer", "xlm"),
+    "words": ("opt",),
     "pair": ("bart", "led", "m2m", "nllb_moe", "switch"),
     "sound": ("wav2vec",),
 }

@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -65,16 +64,8 @@ HEAD = (
 MARKS = ("<!-- operators: written by tools/mlir_operators.py -->", "<!-- end of operators -->")
 NO_COMPUTATION = {Reason.VIEW, Reason.SYMBOLIC_VIEW, Reason.COPY, Reason.UNINITIALISED}
 UNTRACED = "AOTAutograd raised "
-
-
-KERNEL_REASONS = {Reason.RANDOM, Reason.COMPLEX}
-KERNELS = re.compile(
-    r"aten\.(addmm|addmv|addbmm|baddbmm|bmm|mm|mv|convolution\w*|_?linalg_\w+|cholesky\w*|lu_unpack|geqrf|ormqr|"
-    r"triangular_solve|_scaled_dot_product\w+|_fft_\w+|sort|topk|kthvalue|median|nanmedian|mode|_?unique\w*)\."
-)
-"""Dense linear algebra, Fourier transforms, sorting."""
-
-
+AT_HOME = {Reason.RANDOM, Reason.COMPLEX, Reason.KERNEL}
+"""What stays in ATen on purpose; as the last, matrix products, convolutions and sorting."""
 COLUMNS = ("native", "in part", "ATen", "kernel", "graph break", "view")
 
 
@@ -96,7 +87,7 @@ MEANING = {
     Outcome.NATIVE: "native: all that computes runs as native code",
     Outcome.MIXED: "mixed: a part runs as native code, the rest in ATen",
     Outcome.ATEN: "aten: nothing runs as native code",
-    Outcome.KERNEL: "kernel: as A, and at home there: linear algebra, Fourier transforms, sorting, random, complex",
+    Outcome.KERNEL: "kernel: as A, and on purpose: matrix products, convolutions, sorting, random and complex numbers",
     Outcome.VIEW: "view: views and copies of an input, so that there is nothing to compute",
     Outcome.BREAK: "graph break: sizes or control flow depend on values, so that there is no one graph to compile",
     Outcome.NO_CASE: "no such case: no sample, or the layout is the same",
@@ -198,7 +189,7 @@ def _seen(reports: Sequence[Lowered]) -> Result:
         return Result(Outcome.MIXED if left else Outcome.NATIVE, why)
     if not left:
         return Result(Outcome.VIEW)
-    return Result(Outcome.KERNEL if all(map(_is_kernel, left)) else Outcome.ATEN, why)
+    return Result(Outcome.KERNEL if all(item.reason in AT_HOME for item in left) else Outcome.ATEN, why)
 
 
 def _computes(left: Left) -> bool:
@@ -206,10 +197,6 @@ def _computes(left: Left) -> bool:
     if left.reason in NO_COMPUTATION or left.operator in ("with_effects", "aten.clone.default"):
         return False
     return not (left.operator.startswith("aten.") and is_view(attrgetter(left.operator)(torch.ops)))
-
-
-def _is_kernel(left: Left) -> bool:
-    return left.reason in KERNEL_REASONS or KERNELS.match(left.operator) is not None
 
 
 @cache
@@ -354,7 +341,7 @@ def summary(operators: Mapping[str, Mapping[str, str]]) -> str:
     for dtype in (str(dtype)[6:] for dtype in DTYPES):
         listed = [dtypes[dtype].translate(NOTHING) for dtypes in operators.values() if dtype in dtypes]
         counts = Counter(letter for letters in listed for letter in letters)
-        native, computing = counts["N"] + counts["M"], counts.total() - counts["V"]
+        native, computing = counts["N"] + counts["M"], counts.total() - counts["V"] - counts["B"]
         shares = (f"{native / max(whole, 1):.1%}" for whole in (computing, computing - counts["K"]))
         cells = (dtype, sum(map(bool, listed)), counts.total(), *(counts[letter] for letter in "NMAKBV"), *shares)
         rows.append("| " + " | ".join(map(str, cells)) + " |")

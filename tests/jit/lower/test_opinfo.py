@@ -54,10 +54,10 @@ def test_at_least_450_operators_are_listed_and_nothing_is_wrong() -> None:
     assert not LISTED["otherwise"]
 
 
-def test_four_fifths_of_what_is_no_kernel_are_native_in_float32() -> None:
+def test_four_fifths_of_what_is_not_left_on_purpose_are_native_in_float32() -> None:
     counts = Counter("".join(of["float32"] for of in OPERATORS.values() if "float32" in of))
     native = counts[Outcome.NATIVE] + counts[Outcome.MIXED]
-    assert native >= 0.8 * (native + counts[Outcome.ATEN] + counts[Outcome.BREAK])
+    assert native >= 0.8 * (native + counts[Outcome.ATEN])
 
 
 def test_the_page_has_the_counts_of_the_table() -> None:
