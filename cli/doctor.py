@@ -110,8 +110,8 @@ def _torch() -> Diagnosis:
 def _native() -> Diagnosis:
     """Compiles a small region in the compiler's process and loads the code. Without it, verify runs graphs eagerly."""
     from fullgraph.jit.loader import Code, LoadError
-    from fullgraph.jit.lower.signature import Signature, TensorSpec
-    from fullgraph.jit.worker import Failed, Worker, unavailable
+    from fullgraph.jit.lower.signature import Failed, Signature, TensorSpec
+    from fullgraph.jit.worker import Worker, unavailable
 
     def trouble(reason: str) -> Diagnosis:
         return Diagnosis("native code", ("verify",), reason, "verify runs graphs eagerly until this is solved")

@@ -24,11 +24,11 @@ from torch.fx import GraphModule
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .loader import LoadError
-from .lower.signature import Signature, TensorSpec
+from .lower.signature import Failed, Signature, TensorSpec
 from .object_cache import ObjectCache
 from .region import NativeRegion
 from .runtime import Kernel, contiguous
-from .worker import Failed, Worker
+from .worker import Worker
 
 if TYPE_CHECKING:
     from .lower.importer import Region

@@ -73,9 +73,9 @@ from pathlib import Path
 import torch
 
 from fullgraph.jit.compare import compare
-from fullgraph.jit.lower.signature import ScalarSpec, Signature, TensorSpec
+from fullgraph.jit.lower.signature import Failed, ScalarSpec, Signature, TensorSpec
 from fullgraph.jit.runtime import Kernel
-from fullgraph.jit.worker import Failed, Worker
+from fullgraph.jit.worker import Worker
 
 SIGNATURE = {signature!r}
 

@@ -31,10 +31,11 @@ from .autotune import Tuner
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
 from .loader import LoadError
+from .lower.signature import Failed
 from .object_cache import ObjectCache
 from .region import NativeRegion
 from .runtime import Kernel
-from .worker import Failed, Worker, unavailable
+from .worker import Worker, unavailable
 
 if TYPE_CHECKING:
     from .lower.importer import Region

@@ -1,7 +1,8 @@
 """The supervised compiler: a region's MLIR text and signature go to a child, native code or a reason comes back.
 
-The compiler can crash, hang or eat memory on some inputs, so it runs where it can be killed. The child is started with
-the first region, is kept warm, and is replaced after it failed; this process never waits for it without a deadline.
+The compiler can crash, hang or eat memory on some inputs, so it runs where it can be killed. The child is started
+before its first region is there, is kept warm, and is replaced after it failed; this process never waits for it
+without a deadline.
 """
 
 from __future__ import annotations
@@ -13,40 +14,26 @@ import importlib.metadata
 import importlib.util
 import os
 import pickle
-import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from .loader import unsupported_machine
-from .lower.signature import Artifact, Signature
+from .lower.serve import LAST_WORDS, LENGTH
+from .lower.signature import Artifact, Failed, Signature
 from .object_cache import ObjectCache
 
-LENGTH = struct.Struct("!Q")
 GRACE_S = 2.0
 """By so much the child's own alarm is later than the deadline on this side."""
-OUTPUT_LIMIT = 64 << 20
-"""Bytes that the child may write to one file; what it prints goes to memory."""
-LAST_WORDS = 400
-"""Characters."""
 TORCH = "2.13"
 """The version whose operators are lowered."""
 REMEMBERED = 32
 """Regions whose code is kept in memory: those of a model's layers, which are alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """There is no native code for a region; the text says why."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +189,7 @@ class Child:
         call = f"serve({limits.seconds + GRACE_S}, {limits.memory_mb})"
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from fullgraph.jit.worker import serve; {call}"],
+                [sys.executable, "-P", "-c", f"from fullgraph.jit.lower.serve import serve; {call}"],
                 stdin=theirs.fileno(),
                 stdout=self._output,
                 stderr=self._output,
@@ -276,52 +263,3 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def serve(seconds: float, memory_mb: int) -> None:
-    """In the child: answer requests on standard input until its other end closes.
-
-    An alarm ends the process should nobody be there to do so.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    _limit(resource.RLIMIT_DATA, memory_mb << 20)
-    _limit(resource.RLIMIT_FSIZE, OUTPUT_LIMIT)
-    _limit(resource.RLIMIT_CORE, 0)
-    with socket.socket(fileno=0) as connection, connection.makefile("rwb") as stream:
-        answer = _compiler()
-        while header := stream.read(LENGTH.size):
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            body = pickle.dumps(answer(*pickle.loads(stream.read(LENGTH.unpack(header)[0]))))
-            stream.write(LENGTH.pack(len(body)) + body)
-            stream.flush()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _limit(kind: int, value: int) -> None:
-    """A limit of its own, whatever the process that started this one has set for itself."""
-    _, hard = resource.getrlimit(kind)
-    resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-
-
-def _compiler() -> Callable[[str, Signature, bool], Artifact | Failed]:
-    try:
-        from .lower.compile import compile_module
-    except ImportError as error:
-        missing = Failed(f"torch-mlir cannot be imported: {error}")
-        return lambda text, signature, dump: missing
-
-    def answer(text: str, signature: Signature, dump: bool) -> Artifact | Failed:
-        try:
-            return compile_module(text, signature, dump)
-        except Exception as error:
-            return Failed(_line(error))
-
-    return answer
-
-
-def _line(error: Exception) -> str:
-    """The error's first two lines as one: where MLIR says what failed, and why."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join([f"{type(error).__name__}:", *lines[:2]])[:LAST_WORDS]

@@ -39,9 +39,10 @@ from torch.utils._pytree import tree_map
 
 from fullgraph.jit.lower.decompositions import decompositions
 from fullgraph.jit.lower.plan import plan
+from fullgraph.jit.lower.signature import Failed
 from fullgraph.jit.lower.support import SHORT, dtype_pattern, hindrance, is_dynamic, is_view
 from fullgraph.jit.runtime import Kernel
-from fullgraph.jit.worker import Failed, Limits, Worker
+from fullgraph.jit.worker import Limits, Worker
 
 TABLE = ROOT / "jit/lower/support.json"
 OPERATORS = ROOT / "tests/jit/lower/opinfo.json"

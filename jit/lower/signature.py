@@ -53,3 +53,10 @@ class Artifact:
     """The symbol to call."""
     stages: tuple[tuple[str, str], ...] = ()
     """`(stage, IR text)` pairs where dumps were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """There is no native code for a region; the text says why."""
+
+    reason: str

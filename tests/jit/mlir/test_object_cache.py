@@ -13,9 +13,9 @@ import pytest
 from mlir_regions import SCALED, SCALED_SIGNATURE
 
 from fullgraph.jit import object_cache
-from fullgraph.jit.lower.signature import Artifact
+from fullgraph.jit.lower.signature import Artifact, Failed
 from fullgraph.jit.object_cache import ObjectCache
-from fullgraph.jit.worker import Failed, Limits, Worker
+from fullgraph.jit.worker import Limits, Worker
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 SUPPORT = Path(__file__).parents[2] / "support"

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from mlir_regions import CRASHING, CRASHING_SIGNATURE, HANGING, HANGING_SIGNATURE, SCALED, SCALED_SIGNATURE
 
-from fullgraph.jit.lower.signature import Artifact
-from fullgraph.jit.worker import Failed, Limits, Worker
+from fullgraph.jit.lower.signature import Artifact, Failed
+from fullgraph.jit.worker import Limits, Worker
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 NUMBERS = count()
@@ -45,7 +45,8 @@ def reason(answer: Artifact | Failed) -> str:
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     head = (
         "import os, sys, time, threading, subprocess\n"
-        "from mlir_regions import *\nfrom fullgraph.jit.worker import Failed, Limits, Worker\n"
+        "from mlir_regions import *\nfrom fullgraph.jit.lower.signature import Failed\n"
+        "from fullgraph.jit.worker import Limits, Worker\n"
     )
     env = {**os.environ, "PYTHONPATH": str(SUPPORT), **environment}
     return subprocess.run(
