@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 
 import click
 from watchfiles import BaseFilter, Change, watch
@@ -31,16 +34,32 @@ def watching(run: Callable[[], int], paths: Sequence[Path]) -> int:
     outside = {path for path in map(lexically_absolute, paths) if not path.is_relative_to(here)}
     places = outside if paths and len(outside) == len(paths) else {here, *outside}
     code = 0
-    with suppress(KeyboardInterrupt):
+    with _interruptible() as stop, suppress(KeyboardInterrupt):
         code = _once(run)
         _tell("watching for changes, Ctrl-C ends it")
-        for changes in watch(*places, watch_filter=_Sources()):
+        for changes in watch(*places, watch_filter=_Sources(), stop_event=stop):
             if sys.stdout.isatty():
                 click.clear()
             names = sorted({Path(path).name for _, path in changes})
             _tell(f"{datetime.now():%H:%M:%S} {', '.join(names[:3])}{' …' if len(names) > 3 else ''} changed")
             code = _once(run)
     return code
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """An event that an interrupt sets. Python drops a KeyboardInterrupt that is raised inside a finaliser, say."""
+    stop = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _once(run: Callable[[], int]) -> int:
