@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Calls followed into each other; deeper ones answer with their annotation."""
 UNCUT = sys.maxsize
+
+
+class Oracle(Protocol):
+    """Somebody else to ask about traced expressions of which the interpreter knows nothing."""
+
+    def value_of(self, module: Module, span: Span) -> Value:
+        """What the expression may be."""
 
 
 class SeenCall(Struct, frozen=True):
@@ -102,6 +109,7 @@ class Analysis:
     """External classes that rules speak of, `datetime.date` say."""
     environment: frozenset[str] = frozenset()
     """Environment variables that the project sets."""
+    oracle: Oracle | None = None
     tracker: Tracker = field(default_factory=Tracker)
     memo: Table[Any, CallResult] = field(default_factory=Table)
     attributes: Table[Instance, dict[str, Value]] = field(default_factory=Table)

@@ -41,7 +41,10 @@ from .frame import Frame
 
 
 def evaluate(frame: Frame, node: Node) -> Value:
-    return _EVALUATORS[node[0]](frame, node)
+    value = _EVALUATORS[node[0]](frame, node)
+    if value is UNKNOWN and frame.traced and frame.analysis.oracle is not None:
+        return frame.analysis.oracle.value_of(frame.module, node[1])
+    return value
 
 
 def peek(frame: Frame, node: Node) -> Value:
