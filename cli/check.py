@@ -51,6 +51,11 @@ class PathArgument(click.Path):
 @click.option("--notes", is_flag=True, help="Show notes too; they never change the exit code.")
 @click.option("--first-party", multiple=True, metavar="NAME|PATH", help="Trace into this package too. Repeatable.")
 @click.option("--include-libraries", is_flag=True, help="Report findings in installed libraries too.")
+@click.option(
+    "--types",
+    type=click.Choice(("none", "mypy")),
+    help="Ask mypy what an expression is of which nothing is known (default: none). Takes longer.",
+)
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
     "--baseline",

@@ -39,6 +39,13 @@ class AssumeCompiled(str, Enum):
     ALL = "all"
 
 
+class Types(str, Enum):
+    """Whom to ask what an expression is of which the linter knows nothing."""
+
+    NONE = "none"
+    MYPY = "mypy"
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
     """A function that the user names as an entry: `PATH::QUALNAME`."""
@@ -88,6 +95,7 @@ class Config:
     """Names of packages, or absolute paths, that count as first-party although they lie elsewhere."""
     include_libraries: bool = False
     notes: bool = False
+    types: Types = Types.NONE
     targets: tuple[ConfiguredTarget, ...] = ()
     rules: tuple[Rule, ...] = ()
     """The project's own, beside the built-in ones."""
@@ -133,7 +141,8 @@ def override(config: Config, known_codes: frozenset[str], options: Mapping[str, 
     """Lay command-line options over the config; None and empty mean 'not given'."""
     given = {name: value for name, value in options.items() if value not in (None, (), False)}
     known_codes |= {rule.code for rule in config.rules}
-    for name, enum in (("mode", Mode), ("assume_compiled", AssumeCompiled), ("min_confidence", Confidence)):
+    enums = {"mode": Mode, "assume_compiled": AssumeCompiled, "min_confidence": Confidence, "types": Types}
+    for name, enum in enums.items():
         if name in given:
             given[name] = enum(given[name])
     for name in ("select", "ignore"):
@@ -234,6 +243,7 @@ def _from_table(source: Path, table: dict[str, Any], known_codes: frozenset[str]
         "first-party": lambda where, value: first_party(_strings(where, value), root),
         "include-libraries": _boolean,
         "notes": _boolean,
+        "types": lambda where, value: _choice(where, value, Types),
         "targets": _targets,
         "rules": lambda where, value: own,
     }

@@ -11,7 +11,10 @@ import contextlib
 import gc
 import hashlib
 import re
+import shutil
 import sys
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +25,7 @@ from fullgraph import rules
 
 from .cache import SummaryCache, cache_folder, prune
 from .closure import Closure
-from .config import AssumeCompiled
+from .config import AssumeCompiled, Types
 from .discover import SUFFIXES, project_files, python_files
 from .environment import sets_variables, variables_set
 from .findings import CheckReport, Entry, Finding
@@ -33,6 +36,7 @@ from .request import CheckRequest
 from .results import Done, Kind, Result, Task, entry_order
 from .source import display
 from .twins import generator_named, generator_of
+from .type_source import TypeSource, type_source
 from .vocabulary import SUPPRESSING
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from .report import Reporter
     from .ruleset import RuleSet
     from .units import Units
+    from .workers import Told
 
 UNREADABLE = b"unreadable"
 FOLDER = b"folder"
@@ -47,7 +52,7 @@ IMPORT = re.compile(rb"^[ \t\"]*(?:from|import)[ \t].*", re.M)
 IMPORTED = re.compile(rb"[A-Za-z_]\w*")
 COMPILES = re.compile(rb"\b(?:compile|_dynamo)\b")
 UNUSED = "FG902"
-SUMMARIES, PROJECTS = "summaries", "projects"
+SUMMARIES, PROJECTS, TYPES = "summaries", "projects", "types"
 TOGETHER = "together"
 """The name of the result of everything that compiles something, which has to be looked at as a whole."""
 
@@ -86,13 +91,16 @@ class Run:
         self._cache = None if folder is None else SummaryCache(folder / SUMMARIES, rules.__version__)
         self._project = Project(config.root, self._cache, config.first_party, request.contents)
         self._asked_about = {str(path) for path in request.files}
-        file = None if folder is None or request.contents else folder / PROJECTS / _name(request)
+        self._types = self._type_source()
+        file = None if folder is None or request.contents else folder / PROJECTS / _name(request, self._types)
         self._index = Index(file, self._describe, self._is_installed, request.contents)
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
         self._units: Units | None = None
         self._fresh = False
         """Whether anything had to be worked out anew."""
+        self._untyped: dict[str, None] = {}
+        """Remarks on files for which there are no types; what was found without them is not remembered."""
 
     def report(self) -> CheckReport:
         given, others = self._files()
@@ -101,6 +109,16 @@ class Run:
         self._environment = frozenset(name for record in records for name in record.environment)
         results = self._found(considered)
         results |= self._assumed(self._tasks(given, considered, bool(results[TOGETHER].entries)))
+        report = self._reported(given, results) if self._untyped else self._remembered(given, results)
+        if self._fresh and self._folder is not None:
+            for kind in (SUMMARIES, PROJECTS, TYPES):
+                prune(self._folder / kind)
+        self._remarks += sorted(self._untyped)
+        self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
+        return self._judged(report, considered)
+
+    def _remembered(self, given: list[str], results: dict[str, Result]) -> CheckReport:
+        """The report that an earlier check made of the same, else a new one; the next check has it."""
         self._remember(results)
         key = self._report_key(given, results)
         report = self._index.recall_report(key)
@@ -108,11 +126,7 @@ class Run:
             report = self._reported(given, results)
             self._index.keep_report(key, report)
         self._index.save()
-        if self._fresh and self._folder is not None:
-            for kind in (SUMMARIES, PROJECTS):
-                prune(self._folder / kind)
-        self._remarks += [remark for path in given for remark in self._unknown_codes(path)]
-        return self._judged(report, considered)
+        return report
 
     def _judged(self, report: CheckReport, considered: list[str]) -> CheckReport:
         """The report with all remarks, and without a judgement of comments where not all was seen that they hide."""
@@ -232,10 +246,12 @@ class Run:
             self._fresh = True
             fresh, together = self._here().found(sorted({*active, *unknown}), named)
             alone |= fresh
+            self._untyped |= dict.fromkeys(self._here().remarks)
             if callers := [path for path in self._callers(_active(fresh), considered) if path not in fresh]:
                 self._units = None
                 fresh, together = self._here().found(sorted({*_active(fresh), *callers}), named)
                 alone |= fresh
+                self._untyped |= dict.fromkeys(self._here().remarks)
         results = {Task(Kind.FIND, path).name: result for path, result in alone.items() if result is not None}
         return {**results, TOGETHER: together}
 
@@ -264,14 +280,15 @@ class Run:
         results = {task: self._index.recall(task.name, keys(task.path)) for task in tasks}
         missing = [task for task in tasks if results[task] is None]
         count = 0
-        for done in self._work(missing):
+        for done, remarks in self._work(missing):
             results.update(done.results)
             self._learn(done)
+            self._untyped |= dict.fromkeys(remarks)
             count += len(done.results)
             self._advance(count, len(missing))
         return {task.name: result for task, result in results.items() if result is not None}
 
-    def _work(self, tasks: list[Task]) -> Iterator[Done]:
+    def _work(self, tasks: list[Task]) -> Iterator[Told]:
         if not tasks:
             return
         self._fresh = True
@@ -280,7 +297,7 @@ class Run:
         processes = processes_for(len(tasks), self._request.jobs)
         if processes > 1:
             request = self._request
-            setup = Setup(self._config, request.torch, self._cache, self._environment, request.contents)
+            setup = Setup(self._config, request.torch, self._cache, self._environment, request.contents, self._types)
             yield from run(tasks, setup, processes)
         else:
             yield done_by(self._here(), self._project, tasks)
@@ -289,8 +306,18 @@ class Run:
         from .units import Units
 
         if self._units is None:
-            self._units = Units(self._project, self._config, self._rules(), self._environment)
+            self._units = Units(self._project, self._config, self._rules(), self._environment, types=self._types)
         return self._units
+
+    def _type_source(self) -> TypeSource | None:
+        """Without a cache, what mypy keeps is gone with this check."""
+        if self._config.types is Types.NONE:
+            return None
+        if self._folder is not None:
+            return type_source(self._config.root, self._folder / TYPES)
+        folder = tempfile.mkdtemp(prefix="fullgraph-types-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return type_source(self._config.root, Path(folder))
 
     def _rules(self) -> RuleSet:
         from .ruleset import ruleset
@@ -415,13 +442,14 @@ def _entries(results: Iterable[Result], given: set[str]) -> tuple[Entry, ...]:
     return tuple(sorted(shown, key=entry_order))
 
 
-def _name(request: CheckRequest) -> str:
+def _name(request: CheckRequest, types: TypeSource | None) -> str:
     """The name of the file for a project, the settings that decide what is found, and this very tool."""
     config = request.config
     settings = (
         *(str(config.root), site_packages(config.root), config.mode, config.backend, config.first_party),
         request.torch,
         config.rules,
+        types and types.identity,
     )
     return digest_of(repr((settings, sys.version_info, list(_own_files()))).encode()).hex()
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .comments import Comments
+from .config import Types
 from .discover import project_files
 from .engine import TOGETHER, Run, uncollected
 from .findings import CheckReport, Finding
@@ -24,12 +25,13 @@ class Session:
     """One project, whose files hold what `update` said last, and else what the disk has.
 
     Of the request the settings count. They and the libraries are taken not to change; where they do, begin another
-    session.
+    session. Types are not asked for: mypy takes longer than an edit.
     """
 
     def __init__(self, request: CheckRequest) -> None:
         self._contents = dict(request.contents)
-        self._run = _Lasting(replace(request, files=(), use_cache=False, contents=self._contents))
+        config = replace(request.config, types=Types.NONE)
+        self._run = _Lasting(replace(request, config=config, files=(), use_cache=False, contents=self._contents))
 
     def update(self, path: str, source: bytes | None) -> None:
         """The file (absolute) holds this now; with None, what the disk has."""

@@ -18,6 +18,7 @@ from .results import Kind, Result, Task, entry_order, packed
 from .rulebook import RuleBook
 from .ruleset import RuleSet
 from .symbols import Module
+from .type_source import TypeSource
 
 WANTED = {Kind.FORWARD: b"forward", Kind.ALL: b"def "}
 """Without this word nothing in a file is taken for compiled."""
@@ -36,8 +37,12 @@ class Units:
         ruleset: RuleSet,
         environment: frozenset[str],
         lasting: bool = False,
+        types: TypeSource | None = None,
     ) -> None:
         """What is found is kept for good with `lasting`, for files that are being edited."""
+        self.remarks: list[str] = []
+        """On files for which there are no types."""
+        self._types = types
         self._api = torch_api.load()
         self._book = RuleBook(ruleset, self._api)
         self._project = project
@@ -56,6 +61,7 @@ class Units:
             book.effects.__getitem__,
             book.classes,
             environment=self._environment,
+            oracle=None if self._types is None else self._types.oracle(self._project, self.remarks.append),
         )
 
     def drop(self, mask: int | None) -> None:

@@ -10,15 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .cache import SummaryCache
 from .config import Config
 from .project import Project
 from .results import Done, Result, Task
 from .ruleset import ruleset
+from .type_source import TypeSource
 from .units import Units
 
+Told: TypeAlias = tuple[Done, list[str]]
+"""What has been done, and remarks on it."""
 WORTH_IT = 60
 """Tasks from which on a second process pays for its start."""
 
@@ -31,6 +34,7 @@ class Setup(NamedTuple):
     cache: SummaryCache | None
     environment: frozenset[str]
     contents: Mapping[str, bytes]
+    types: TypeSource | None
 
 
 def processes_for(tasks: int, asked: int | None) -> int:
@@ -39,7 +43,7 @@ def processes_for(tasks: int, asked: int | None) -> int:
     return max(1, min(asked or available, tasks // WORTH_IT))
 
 
-def run(tasks: Sequence[Task], setup: Setup, processes: int) -> Iterator[Done]:
+def run(tasks: Sequence[Task], setup: Setup, processes: int) -> Iterator[Told]:
     """Do the tasks in that many processes. Raises RuntimeError if one of them dies."""
     batches = iter([tuple(batch) for _, batch in itertools.groupby(tasks, key=lambda task: os.path.dirname(task.path))])
     team: dict[Connection, BaseProcess] = {}
@@ -71,21 +75,22 @@ def _send(connection: Connection, batches: Iterator[tuple[Task, ...]]) -> bool:
     return batch is not None
 
 
-def _received(connection: Connection, process: BaseProcess) -> Done:
+def _received(connection: Connection, process: BaseProcess) -> Told:
     try:
-        done: Done | Exception = connection.recv()
+        told: Told | Exception = connection.recv()
     except EOFError:
         process.join()
         raise RuntimeError(f"a worker process ended with exit code {process.exitcode}") from None
-    if isinstance(done, Exception):
-        raise done
-    return done
+    if isinstance(told, Exception):
+        raise told
+    return told
 
 
 def _serve(connection: Connection, setup: Setup) -> None:
     gc.disable()
     project = Project(Path(setup.config.root), setup.cache, setup.config.first_party, setup.contents)
-    units = Units(project, setup.config, ruleset(setup.torch, setup.config.rules), setup.environment)
+    rules = ruleset(setup.torch, setup.config.rules)
+    units = Units(project, setup.config, rules, setup.environment, types=setup.types)
     while True:
         try:
             batch: tuple[Task, ...] = connection.recv()
@@ -97,7 +102,7 @@ def _serve(connection: Connection, setup: Setup) -> None:
             connection.send(error)
 
 
-def done_by(units: Units, project: Project, tasks: Sequence[Task]) -> Done:
+def done_by(units: Units, project: Project, tasks: Sequence[Task]) -> Told:
     """Do the tasks here; a file that can't be read any more has no result."""
     results: list[tuple[Task, Result]] = []
     for task in tasks:
@@ -105,4 +110,4 @@ def done_by(units: Units, project: Project, tasks: Sequence[Task]) -> Done:
             results.append((task, units.assumed(task)))
         except OSError:
             continue
-    return Done(tuple(results), dict(project.asked), project.parsed())
+    return Done(tuple(results), dict(project.asked), project.parsed()), units.remarks
