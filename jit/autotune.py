@@ -100,10 +100,10 @@ class Tuner:
 
     def choose(self, product: GraphModule, told: Callable[[str], None]) -> bool:
         """`told` gets a line about the class and both medians."""
-        from .lower.importer import NotImported, import_region
+        from .lower.importer import NotImported, RegionImporter
         from .lower.products import shape_class
 
-        region = import_region(product)
+        region = RegionImporter().enter(product)
         if isinstance(region, NotImported):
             return False
         threads = torch.get_num_threads()

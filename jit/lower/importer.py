@@ -9,10 +9,12 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import is_symbolic
+from torch.fx.node import map_arg
 from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras.fx_importer import FxImporter
 
+from .layout import described
 from .signature import ScalarSpec, Signature, Spec, TensorSpec
 from .sizes import output_shapes
 from .support import tensors
@@ -36,20 +38,46 @@ class NotImported:
     ops: tuple[str, ...]
 
 
-def import_region(module: GraphModule) -> Region | NotImported:
-    graph = module.graph
-    inputs = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
-    (output,) = graph.find_nodes(op="output")
-    outputs = [node.meta["val"] for node in output.args[0]]
-    ops = tuple(
-        str(node.target) for node in graph.nodes if isinstance(node.target, OpOverload) and "added" not in node.meta
+class RegionImporter:
+    """Enters the regions of one graph. They share an MLIR context, whose making takes longer than a region; those that
+    are alike, as a model's layers are, share a text.
+    """
+
+    def __init__(self) -> None:
+        self._context = ir.Context()
+        torch_dialect.register_dialect(self._context)
+        self._texts: dict[str, str | None] = {}
+
+    def enter(self, module: GraphModule) -> Region | NotImported:
+        graph = module.graph
+        inputs = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
+        (output,) = graph.find_nodes(op="output")
+        outputs = [node.meta["val"] for node in output.args[0]]
+        ops = tuple(
+            str(node.target) for node in graph.nodes if isinstance(node.target, OpOverload) and "added" not in node.meta
+        )
+        shapes = output_shapes(inputs, outputs)
+        text = self._text(module)
+        if shapes is None or text is None:
+            return NotImported(ops)
+        signature = Signature(tuple(map(_spec, inputs)), tuple(map(_tensor_spec, outputs)))
+        return Region(text, signature, shapes, ops, _precisions(graph))
+
+    def _text(self, module: GraphModule) -> str | None:
+        likeness = _likeness(module.graph)
+        if likeness not in self._texts:
+            self._texts[likeness] = _imported(module, self._context)
+        return self._texts[likeness]
+
+
+def _likeness(graph: Graph) -> str:
+    """The graph without the names of its nodes."""
+    numbers = {node: f"%{number}" for number, node in enumerate(graph.nodes)}
+    return "\n".join(
+        f"{node.op} {'' if node.op == 'placeholder' else node.target} {map_arg(node.args, numbers.__getitem__)} "
+        f"{map_arg(node.kwargs, numbers.__getitem__)} {described(node.meta.get('val'))}"
+        for node in graph.nodes
     )
-    shapes = output_shapes(inputs, outputs)
-    text = _text(module)
-    if shapes is None or text is None:
-        return NotImported(ops)
-    signature = Signature(tuple(map(_spec, inputs)), tuple(map(_tensor_spec, outputs)))
-    return Region(text, signature, shapes, ops, _precisions(graph))
 
 
 def _precisions(graph: Graph) -> tuple[torch.dtype, ...]:
@@ -66,9 +94,7 @@ def _rounding(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).eps if dtype.is_floating_point else 0.0
 
 
-def _text(module: GraphModule) -> str | None:
-    context = ir.Context()
-    torch_dialect.register_dialect(context)
+def _imported(module: GraphModule, context: ir.Context) -> str | None:
     importer = FxImporter(context=context)
     try:
         importer.import_graph_module(module)

@@ -1,4 +1,4 @@
-"""Enters a fake tensor, leaves the order of its dimensions in memory."""
+"""Enters a fake value, leaves how it lies in memory."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ def is_packed(tensor: torch.Tensor, order: Sequence[int]) -> bool:
             return False
         expected = expected * size
     return True
+
+
+def described(value: object) -> str:
+    """What values that are alike have in common."""
+    match value:
+        case torch.Tensor():
+            return f"{value.dtype}{tuple(value.shape)}{value.stride()}{value.device}"
+        case tuple() | list():
+            return f"({', '.join(map(described, value))})"
+        case _:
+            return repr(value)
 
 
 def _guess(size: int | torch.SymInt) -> int:

@@ -8,6 +8,8 @@ to memory first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
@@ -16,38 +18,66 @@ from torch._ops import OpOverload
 from torch.fx import Graph, Node
 from torch.fx.node import Argument, map_arg
 
-from .layout import memory_order
+from .layout import described, memory_order
 
 aten = torch.ops.aten
 Replace: TypeAlias = Callable[[Node], Node]
 
+MOVED = (aten.cat.default, aten.gather.default, aten.permute.default, aten.slice.Tensor)
 MOST_PIECES = 4
 """A concatenation of more is left: each piece is a loop of its own."""
 
 
 def move(graph: Graph) -> None:
+    calls = Calls(graph)
     for node in list(graph.nodes):
         if node.target is aten.gather.default:
-            _gather_first(graph, node)
+            _gather_first(calls, node)
     for node in list(graph.nodes):
         if node.target is aten.cat.default:
-            _concatenate_last(graph, node)
-    graph.eliminate_dead_code()
+            _concatenate_last(calls, node)
+    if calls.values:
+        _erase_unused(graph)
 
 
-def _call(graph: Graph, target: OpOverload, arguments: tuple[Argument, ...]) -> Node:
-    node = graph.call_function(target, arguments)
-    node.meta["val"] = target(*map_arg(arguments, lambda source: source.meta["val"]))
-    return node
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """New calls in a graph. What comes of like ones, as the layers of a model have them, is worked out once."""
+
+    graph: Graph
+    values: dict[str, object] = field(default_factory=dict)
+
+    def add(self, target: OpOverload, arguments: tuple[Argument, ...]) -> Node:
+        node = self.graph.call_function(target, arguments)
+        likeness = f"{target} {map_arg(arguments, lambda source: described(source.meta['val']))}"
+        if likeness not in self.values:
+            self.values[likeness] = target(*map_arg(arguments, lambda source: source.meta["val"]))
+        node.meta["val"] = self.values[likeness]
+        return node
+
+    def again(self, node: Node, replace: Replace) -> Node:
+        """The same call of other inputs."""
+        return self.add(node.target, map_arg(node.args, replace))  # type: ignore[arg-type]
 
 
-def _again(graph: Graph, node: Node, replace: Replace) -> Node:
-    """The same call of other inputs."""
-    return _call(graph, node.target, map_arg(node.args, replace))  # type: ignore[arg-type]
+def _erase_unused(graph: Graph) -> None:
+    for node in reversed(graph.nodes):
+        if not node.users and (_is_elementwise(node) or node.target in MOVED):
+            graph.erase_node(node)
 
 
 def _is_elementwise(node: Node) -> bool:
-    return isinstance(node.target, OpOverload) and torch.Tag.pointwise in node.target.tags and not node.kwargs
+    return isinstance(node.target, OpOverload) and _is_pure_pointwise(node.target) and not node.kwargs
+
+
+@cache
+def _is_pure_pointwise(operator: OpOverload) -> bool:
+    tags = operator.tags
+    return (
+        torch.Tag.pointwise in tags
+        and torch.Tag.nondeterministic_seeded not in tags
+        and not operator._schema.is_mutable
+    )
 
 
 def _shape(node: Node) -> list[int | torch.SymInt]:
@@ -61,7 +91,7 @@ def _layout(node: Node) -> tuple[object, ...]:
 # --- Gathers.
 
 
-def _gather_first(graph: Graph, gather: Node) -> None:
+def _gather_first(calls: Calls, gather: Node) -> None:
     source, dim, index = gather.args[:3]
     assert isinstance(source, Node) and isinstance(dim, int) and isinstance(index, Node)
     if not _is_elementwise(source) or not _shape(source):
@@ -77,32 +107,32 @@ def _gather_first(graph: Graph, gather: Node) -> None:
     def gathered(node: Node) -> Node:
         if _shape(node) != _shape(source):
             return node
-        gathers.append(_call(graph, aten.gather.default, (node, dim, index)))
+        gathers.append(calls.add(aten.gather.default, (node, dim, index)))
         return gathers[-1]
 
-    with graph.inserting_before(gather):
-        result = _again(graph, source, gathered)
+    with calls.graph.inserting_before(gather):
+        result = calls.again(source, gathered)
     if _layout(result) == _layout(gather):
         gather.replace_all_uses_with(result)
         for moved in gathers:
-            _gather_first(graph, moved)
+            _gather_first(calls, moved)
 
 
 # --- Concatenations.
 
 
-def _concatenate_last(graph: Graph, concatenation: Node) -> None:
+def _concatenate_last(calls: Calls, concatenation: Node) -> None:
     last, pieces, dim = concatenation, _pieces(concatenation), _dim(concatenation)
     sizes = [_shape(piece)[dim] for piece in pieces]
     if not 1 < len(pieces) <= MOST_PIECES or not all(type(size) is int and size for size in sizes):
         return
     spans = list(pairwise(accumulate(map(int, sizes), initial=0)))
     while len(last.users) == 1 and _may_be_split(user := next(iter(last.users)), last):
-        with graph.inserting_before(user):
-            pieces = [_part_of_user(graph, user, last, *part, dim) for part in zip(pieces, spans, strict=True)]
+        with calls.graph.inserting_before(user):
+            pieces = [_part_of_user(calls, user, last, *part, dim) for part in zip(pieces, spans, strict=True)]
         last = user
-    with graph.inserting_before(last.next):
-        moved = _concatenated(graph, pieces, dim, memory_order(last.meta["val"]) or range(len(_shape(last))))
+    with calls.graph.inserting_before(last.next):
+        moved = _concatenated(calls, pieces, dim, memory_order(last.meta["val"]) or range(len(_shape(last))))
     if last is not concatenation and _layout(moved) == _layout(last):  # or a view that follows would not be one
         last.replace_all_uses_with(moved)
 
@@ -125,24 +155,24 @@ def _may_be_split(user: Node, whole: Node) -> bool:
     return _is_elementwise(user) and _shape(user) == _shape(whole)
 
 
-def _part_of_user(graph: Graph, user: Node, whole: Node, piece: Node, span: tuple[int, int], dim: int) -> Node:
-    return _again(graph, user, lambda node: piece if node is whole else _part(graph, node, user, dim, span))
+def _part_of_user(calls: Calls, user: Node, whole: Node, piece: Node, span: tuple[int, int], dim: int) -> Node:
+    return calls.again(user, lambda node: piece if node is whole else _part(calls, node, user, dim, span))
 
 
-def _part(graph: Graph, node: Node, user: Node, dim: int, span: tuple[int, int]) -> Node:
+def _part(calls: Calls, node: Node, user: Node, dim: int, span: tuple[int, int]) -> Node:
     """What of a value goes with one piece; it is computed in parts too if nothing else wants all of it."""
     shape = _shape(node)
     if len(shape) < -dim or shape[dim] == 1:
         return node
     if _is_elementwise(node) and user in node.users and all(other is user or not other.users for other in node.users):
-        return _again(graph, node, lambda source: _part(graph, source, node, dim, span))
-    return _call(graph, aten.slice.Tensor, (node, dim, *span))
+        return calls.again(node, lambda source: _part(calls, source, node, dim, span))
+    return calls.add(aten.slice.Tensor, (node, dim, *span))
 
 
-def _concatenated(graph: Graph, pieces: Sequence[Node], dim: int, order: Sequence[int]) -> Node:
+def _concatenated(calls: Calls, pieces: Sequence[Node], dim: int, order: Sequence[int]) -> Node:
     """The pieces side by side, with the dimensions in this order in memory."""
     if list(order) == sorted(order):
-        return _call(graph, aten.cat.default, (list(pieces), dim))
-    outer = [_call(graph, aten.permute.default, (piece, list(order))) for piece in pieces]
-    whole = _call(graph, aten.cat.default, (outer, list(order).index(dim % len(order))))
-    return _call(graph, aten.permute.default, (whole, [list(order).index(axis) for axis in range(len(order))]))
+        return calls.add(aten.cat.default, (list(pieces), dim))
+    outer = [calls.add(aten.permute.default, (piece, list(order))) for piece in pieces]
+    whole = calls.add(aten.cat.default, (outer, list(order).index(dim % len(order))))
+    return calls.add(aten.permute.default, (whole, [list(order).index(axis) for axis in range(len(order))]))

@@ -11,11 +11,14 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import torch
+from torch._library.utils import is_impure
 from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from .layout import memory_order
 from .movement import move
@@ -193,8 +196,13 @@ def _dependencies(graph: Graph, known: Mapping[Node, None]) -> Edges:
 def _has_effect(node: Node) -> bool:
     """Random calls have one: they advance the generator."""
     if isinstance(node.target, OpOverload):
-        return _writes(node) or torch.Tag.nondeterministic_seeded in node.target.tags or node.is_impure()
+        return _operator_has_effect(node.target)
     return _computes(node) and node.op != "call_module"  # a region that was set apart has none
+
+
+@cache
+def _operator_has_effect(operator: OpOverload) -> bool:
+    return torch.Tag.nondeterministic_seeded in operator.tags or is_impure(operator)
 
 
 def _writes(node: Node) -> bool:
@@ -334,7 +342,7 @@ def _call_region(split: Graph, name: str, members: list[Node], new: dict[Node, N
         new[node] = _permuted(split, result, tuple(order.index(dim) for dim in range(len(order))))
     body.output(tuple(packed))
     call.meta["val"] = tuple(node.meta["val"] for node in packed)
-    return GraphModule({}, body, name)
+    return _LazyGraphModule({}, body, name)  # most regions never run as a graph, and writing its code takes long
 
 
 def _permuted(graph: Graph, node: Node, order: tuple[int, ...]) -> Node:

@@ -9,7 +9,7 @@ from functools import partial
 
 from torch.fx import GraphModule
 
-from .importer import NotImported, Region, import_region
+from .importer import NotImported, Region, RegionImporter
 from .partition import Left, partition
 from .products import Choose, products_apart
 from .support import Reason, Table, hindrance, measured
@@ -35,8 +35,9 @@ def plan(graph: GraphModule, table: Table | None = None, choose: Choose | None =
     split = partition(graph, refusal)
     regions: dict[str, Region] = {}
     refused: Counter[str] = Counter()
+    importer = RegionImporter()
     for name, module in (products | dict(split.regions)).items():
-        match import_region(module):
+        match importer.enter(module):
             case Region() as region:
                 regions[name] = region
             case NotImported(ops):

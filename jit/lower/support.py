@@ -104,6 +104,7 @@ def hindrance(node: Node, table: Table) -> Reason | None:
     return _operator_hindrance(operator) or _value_hindrance(node) or _table_hindrance(node, operator, table)
 
 
+@cache
 def _operator_hindrance(operator: OpOverload) -> Reason | None:
     if torch.Tag.nondeterministic_seeded in operator.tags:
         return Reason.RANDOM
@@ -128,7 +129,7 @@ def _value_hindrance(node: Node) -> Reason | None:
         return Reason.DEVICE
     if any(value.is_complex() or value.is_neg() for value in tensors):
         return Reason.COMPLEX
-    if any(free_unbacked_symbols(value) for value in tensors):
+    if any(free_unbacked_symbols(value) for value in tensors if _has_symbolic_sizes(value)):
         return Reason.UNBACKED
     if any(isinstance(source.meta.get("val"), torch.SymFloat | torch.SymBool) for source in node.all_input_nodes):
         return Reason.SYMBOLIC_FLOAT
@@ -147,6 +148,10 @@ def _merges_symbolic_sizes(node: Node) -> bool:
         return False
     before, after = (_symbolic_sizes(value) for value in (next(_inputs(node)), node.meta["val"]))
     return before != after
+
+
+def _has_symbolic_sizes(value: torch.Tensor) -> bool:
+    return any(type(size) is not int for size in value.shape)
 
 
 def _symbolic_sizes(value: torch.Tensor) -> list[str]:
