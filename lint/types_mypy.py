@@ -88,14 +88,13 @@ class MypyOracle:
         return self._values[module.path].get(span, UNKNOWN)
 
     def _told(self, module: Module) -> dict[Span, Value]:
-        modules = self._nearest(module)
-        try:
-            with _collected():
-                return dict(_typed(self._built(module, modules), module, modules))
-        except errors.CompileError as error:
-            reason = error.messages[0] if error.messages else "it gives no reason"
-        except (Exception, SystemExit) as error:  # whatever goes wrong in mypy, the check goes on without it
-            reason = f"{type(error).__name__}: {error}"
+        alone = {module.name: module}
+        for modules in (self._nearest(module), alone):
+            try:
+                with _collected():
+                    return dict(_typed(self._built(module, modules), module, modules))
+            except (Exception, SystemExit) as error:  # whatever goes wrong in mypy, the check goes on
+                reason = _reason(error)
         self._remark(f"{display(module.path)} was checked without types, because mypy failed: {reason}")
         return {}
 
@@ -155,6 +154,12 @@ class MypyOracle:
             return None
 
 
+def _reason(error: BaseException) -> str:
+    if isinstance(error, errors.CompileError) and error.messages:
+        return error.messages[0].partition("error: ")[2]
+    return f"{type(error).__name__}: {error}"
+
+
 def _absolute(module: Module, base: str, level: int) -> str:
     """`base` as it is called from everywhere."""
     if not level:
@@ -170,6 +175,7 @@ def _options(cache: Path, module: Module, modules: Mapping[str, Module]) -> Opti
     options.python_executable = None
     options.cache_dir = str(cache)
     options.sqlite_cache = False  # a folder of files can be shared by several processes
+    options.native_parser = False  # its columns are no bytes
     options.export_types = True
     options.preserve_asts = True
     options.check_untyped_defs = True
