@@ -55,6 +55,18 @@ def test_calls_around_a_kernel_are_two_regions() -> None:
     assert left(split) == {"mm": "tuned kernel"}
 
 
+def layers_of(factor: float) -> Callable[..., Any]:
+    return lambda x, y: ((x * 2.0).exp() @ y * factor).exp()
+
+
+def test_regions_that_are_alike_have_one_text_and_others_do_not() -> None:
+    square, wide = R(4, 4), R(4, 8)
+    for between, after, alike in ((square, 2.0, True), (square, 3.0, False), (wide, 2.0, False)):
+        _, split = planned(layers_of(after), square, between)
+        first, second = (region.text for region in split.regions.values())
+        assert (first == second) is alike
+
+
 def test_a_call_waits_for_the_region_that_needs_it() -> None:
     _, split = planned(lambda x, y: x.exp() + (x @ y), R(4, 4), R(4, 4))
     assert regions(split) == [["exp", "add"]]
