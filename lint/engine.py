@@ -69,13 +69,18 @@ def check(request: CheckRequest, advance: Advance = lambda done, total: None) ->
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the garbage collector: hundreds of thousands of small tuples are made, and nearly all of them kept."""
+    """Without the garbage collector: hundreds of thousands of small tuples are made, and nearly all of them kept.
+
+    What was made is old afterwards, or the next collection would go through all of it.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
