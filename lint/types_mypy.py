@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,7 @@ NEAREST = 60
 """Files that are read for one: in a large package all import all."""
 DEEPEST = 8
 """Types inside of types that are looked at; a recursive one has no end."""
+BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 TENSORS = {"torch._C.TensorBase", "torch._tensor.Tensor"}
 NAMED: dict[str, Value] = {"torch._C.Size": SIZES, "torch._C.dtype": Host("dtype"), "torch._C.device": Host("device")}
 NAMED |= {f"builtins.{name}": Host(name) for name in SCALARS}
@@ -105,7 +107,7 @@ class MypyOracle:
             (libraries / "torch").symlink_to(self._source.torch, target_is_directory=True)
         return build.build(
             # A file whose text is given is never taken from the cache, which has neither its tree nor its types.
-            [BuildSource(near.path, name, near.text if near is module else None) for name, near in modules.items()],
+            [BuildSource(near.path, name, _plain(near) if near is module else None) for name, near in modules.items()],
             _options(self._source.folder / "cache", module, modules),
             alt_lib_path=str(libraries),
             stdout=io.StringIO(),
@@ -154,6 +156,11 @@ class MypyOracle:
             return None
 
 
+def _plain(module: Module) -> str:
+    """The text with a letter for each byte of what is not ASCII: columns are bytes here, and in mypy it depends."""
+    return BEYOND_ASCII.sub(lambda found: "x" * len(found[0].encode()), module.text)
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, errors.CompileError) and error.messages:
         return error.messages[0].partition("error: ")[2]
@@ -175,7 +182,6 @@ def _options(cache: Path, module: Module, modules: Mapping[str, Module]) -> Opti
     options.python_executable = None
     options.cache_dir = str(cache)
     options.sqlite_cache = False  # a folder of files can be shared by several processes
-    options.native_parser = False  # its columns are no bytes
     options.export_types = True
     options.preserve_asts = True
     options.check_untyped_defs = True

@@ -23,6 +23,7 @@ from fullgraph.lint.request import CheckRequest
 from fullgraph.lint.session import Session
 from fullgraph.lint.symbols import nodes_of
 from fullgraph.lint.type_source import type_source
+from fullgraph.lint.types_mypy import MypyOracle
 from fullgraph.lint.values import (
     NONE,
     UNKNOWN,
@@ -198,6 +199,15 @@ class Outer:
     nested = found.pop("Nested")
     assert isinstance(nested, Sequence)
     assert {**found, "Nested": Sequence(Sequence(UNKNOWN, "list"), "list")} == TYPES
+
+
+def test_what_has_been_found_with_types_is_not_asked_again(
+    project: ProjectOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"box.py": BOX, "net.py": NET})
+    first = checked(project)
+    monkeypatch.setattr(MypyOracle, "value_of", None)
+    assert checked(project) == first
 
 
 def test_a_type_from_another_file_counts_as_that_file_has_it_now(project: ProjectOnDisk) -> None:
