@@ -106,8 +106,7 @@ class MypyOracle:
         with contextlib.suppress(FileExistsError):
             (libraries / "torch").symlink_to(self._source.torch, target_is_directory=True)
         return build.build(
-            # A file whose text is given is never taken from the cache, which has neither its tree nor its types.
-            [BuildSource(near.path, name, _plain(near) if near is module else None) for name, near in modules.items()],
+            [_given(module), *(BuildSource(near.path, name) for name, near in modules.items() if near is not module)],
             _options(self._source.folder / "cache", module, modules),
             alt_lib_path=str(libraries),
             stdout=io.StringIO(),
@@ -154,6 +153,13 @@ class MypyOracle:
             return self._project.load(path)
         except OSError:
             return None
+
+
+def _given(module: Module) -> BuildSource:
+    """As a text, which is never taken from the cache: that has neither trees nor types of expressions. Where there is a
+    file of the path that is given with it, mypy's newer parser reads that.
+    """
+    return BuildSource(f"<text>/{Path(module.path).name}", module.name, _plain(module))
 
 
 def _plain(module: Module) -> str:
