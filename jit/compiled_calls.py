@@ -45,37 +45,56 @@ def copied(call: Call) -> Call:
     return call._replace(args=args, kwargs=kwargs)
 
 
+Function = Callable[..., Any]
+
+
+class Interception:
+    """`around` makes the calls, and `inner` those that come while it does."""
+
+    def __init__(self, around: Callable[[Call], Any], inner: Callable[[Call], Any]) -> None:
+        self._around = around
+        self._inner = inner
+        self._inside = False
+
+    def make(self, call: Call) -> Any:
+        if self._inside:
+            return self._inner(call)
+        self._inside = True
+        try:
+            return self._around(call)
+        finally:
+            self._inside = False
+
+    def standing(self, function: Function, made: Function) -> Function:
+        """What is called in place of `made`, which is `function` compiled, or itself where nothing is."""
+        owner = getattr(function, "__self__", None)
+        named = type(owner) if owner is not None else function
+        entry = getattr(named, "__qualname__", type(function).__qualname__)
+
+        @wraps(made)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self.make(Call(entry, owner, function, made, args, kwargs))
+
+        return run
+
+
 @contextlib.contextmanager
-def intercepted(around: Callable[[Call], Any], inner: Callable[[Call], Any] = Call.__call__) -> Iterator[None]:
-    """Until the context closes, `around` makes the calls, and `inner` those that come while it does."""
+def intercepted(around: Callable[[Call], Any], inner: Callable[[Call], Any] = Call.__call__) -> Iterator[Interception]:
+    """Until the context closes, every call of a compiled function goes through what is given."""
     context: Any = eval_frame._TorchDynamoContext
     original = context.__call__
-    inside = False
+    interception = Interception(around, inner)
 
     def compiled(self: Any, fn: Any) -> Any:
         made = original(self, fn)
         if not inspect.isfunction(made) or getattr(fn, "__module__", "").startswith(OPERATORS):
             return made
-        owner = getattr(fn, "__self__", None)
-        entry = type(owner).__qualname__ if owner is not None else getattr(fn, "__qualname__", type(fn).__qualname__)
-
-        @wraps(made)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            nonlocal inside
-            call = Call(entry, owner, fn, made, args, kwargs)
-            if inside:
-                return inner(call)
-            inside = True
-            try:
-                return around(call)
-            finally:
-                inside = False
-
-        run._torchdynamo_wrapper_id = id(run)  # type: ignore[attr-defined]
+        run: Any = interception.standing(fn, made)
+        run._torchdynamo_wrapper_id = id(run)
         return run
 
     context.__call__ = compiled
     try:
-        yield
+        yield interception
     finally:
         context.__call__ = original

@@ -57,8 +57,9 @@ def run(job: Job, emit: Emit) -> None:
 
 
 def run_script(script: Script) -> None:
-    source = SourceFileLoader("__main__", str(script.path)).get_data(str(script.path))
-    code = compile(source, str(script.path), "exec", dont_inherit=True)
+    loader = SourceFileLoader("__main__", str(script.path))
+    source = loader.get_data(str(script.path))
+    code = loader.source_to_code(source, str(script.path))
     remember(str(script.path), source)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=str(script.path), __builtins__=__builtins__)

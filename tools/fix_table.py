@@ -38,9 +38,11 @@ HEADER = """\
 # Which fixes hold
 
 What `fullgraph verify --fix` makes of every site in the examples and in small models of transformers with random
-weights: the fix that was verified, or why none was. Models with layers that are left out at times, or with experts,
-have no dropout here: a layer that always runs draws more numbers, and all later draws are others. Written by
-`python tools/fix_table.py` with the backend `eager`, {versions}."""
+weights: the fix that was verified, or why none was. A fix may remove more sites than the one it was found for: those
+name its line, and what it takes out of the compiled part is compared as before. Models with layers that are left out
+at times, or with experts, have no dropout here: a layer that always runs draws more numbers, and all later draws are
+others. Written by `python tools/fix_table.py` with the backend `eager`,
+{versions}."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ..events import Observation, Status
 from ..isolate import INTERRUPTED, Pool
 from ..targets import Job, Object, PytestTest
 from .trial import Trial
+from .watch import released
 
 PYTEST = ("--assert=plain", "-q")
 """Rewriting assertions would read the file past what is shown; and how long the test took is not to be printed."""
@@ -79,7 +80,13 @@ class Lab:
         return self._against(contents, standard, eager=False)
 
     def _against(self, contents: Contents, standard: Standard, eager: bool) -> Observation:
-        trial = Trial(tuple(contents.items()), eager, against=standard.record, unsteady=standard.unsteady)
+        trial = Trial(
+            tuple(contents.items()),
+            eager,
+            against=standard.record,
+            unsteady=standard.unsteady,
+            watched=released(standard.contents, contents),
+        )
         return self._run(trial, standard.training)
 
     def _run(self, trial: Trial, training: bool | None) -> Observation:

@@ -58,14 +58,17 @@ def mend(pool: Pool, jobs: Sequence[Job], reports: Sequence[TargetReport], kept:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A fix that holds, the row that tells of it, and what files hold with it and all before it."""
+    """A fix that holds, the rows that tell of it, and what files hold with it and all before it."""
 
     rows: list[Row]
-    number: int
+    first: int
+    """The row of the site it is for; those of others that are gone with it come next."""
+    last: int
     contents: Mapping[str, bytes]
 
     def withdraw(self, reason: str) -> None:
-        self.rows[self.number] = replace(self.rows[self.number], outcome=Outcome.REJECTED, reason=reason)
+        for number in range(self.first, self.last + 1):
+            self.rows[number] = replace(self.rows[number], outcome=Outcome.REJECTED, reason=reason)
 
 
 def _contents(accepted: Sequence[Accepted]) -> Mapping[str, bytes]:
@@ -98,6 +101,8 @@ class Search:
         self._first: tuple[Observation, ...] = ()
         self._proven: Contents = {}
         """Contents that were held against the unchanged ones, and hold."""
+        self._looked_at: Version | None = None
+        self._found: list[Site] = []
         self.original: dict[str, bytes] = {}
 
     def run(self, accepted: list[Accepted]) -> None:
@@ -166,13 +171,7 @@ class Search:
 
     def _next(self, version: Version) -> Site | None:
         """The first site that was not tried yet; those without a fix come last, since others may lead to one."""
-        seen = version.runs[0]
-        for other in version.runs[1:]:
-            seen = merged(seen, other, "run in training mode too, to try fixes")
-        report = self._report(self._job, seen, version.contents)
-        self._know(report, version.contents)
-        version.contents = {**self.original, **version.contents}
-        keyed = ((self._key(site, version), site) for site in sites(report, version.contents))
+        keyed = ((self._key(site, version), site) for site in self._sites(version))
         left = [item for item in keyed if item[0] not in self._tried]
         if not left:
             return None
@@ -180,14 +179,25 @@ class Search:
         self._tried.add(key)
         return site
 
+    def _sites(self, version: Version) -> list[Site]:
+        """All that is to be mended; what is known of files grows with them."""
+        if version is not self._looked_at:
+            seen = version.runs[0]
+            for other in version.runs[1:]:
+                seen = merged(seen, other, "run in training mode too, to try fixes")
+            report = self._report(self._job, seen, version.contents)
+            self._know(report, version.contents)
+            version.contents = {**self.original, **version.contents}
+            self._looked_at, self._found = version, list(sites(report, version.contents))
+        return self._found
+
     @staticmethod
     def _key(site: Site, version: Version) -> tuple[str, str, str, bytes]:
         return site.path, site.code, site.function, version.text(site.path, site.line)
 
     def _try(self, site: Site, before: Version, accepted: list[Accepted]) -> Version:
         """The version with the first of the site's fixes that holds; the one before if none does."""
-        line = Moves(self.original, before.contents).line(absolute(site.path), site.line) or site.line
-        row = _row(site, line, before.figures, NO_FIX)
+        row = self._row(site, before)
         if not site.fixes:
             self._rows.append(row)
         for fix in site.fixes:
@@ -196,12 +206,27 @@ class Search:
             found = unseen if unseen is not None else self._measured(site, before, contents)
             self._rows.append(_tried(row, fix, found))
             if found.reason is None:
-                whole = {**_contents(accepted), **contents}
-                accepted.append(Accepted(self._rows, len(self._rows) - 1, whole))
+                first, whole = len(self._rows) - 1, {**_contents(accepted), **contents}
+                self._rows += self._gone(site, before, found.version)
+                accepted.append(Accepted(self._rows, first, len(self._rows) - 1, whole))
                 if before.contents == self.original and not found.later:
                     self._proven = contents
                 return found.version
         return before
+
+    def _row(self, site: Site, version: Version) -> Row:
+        line = Moves(self.original, version.contents).line(absolute(site.path), site.line) or site.line
+        return _row(site, line, version.figures, NO_FIX)
+
+    def _gone(self, mended: Site, before: Version, after: Version) -> list[Row]:
+        """Rows of other sites that the fix of this one has removed, like the row that was written last."""
+        there = {(site.path, site.code, before.text(site.path, site.line)): site for site in self._sites(before)}
+        left = {(site.path, site.code, after.text(site.path, site.line)) for site in self._sites(after)}
+        gone = (site for key, site in there.items() if key not in left and site is not mended)
+        told = self._rows[-1]
+        rows = (self._row(site, before) for site in gone if Judge(site, before, after).is_gone())
+        title = f"{told.title}, as for line {told.line}"
+        return [replace(told, path=row.path, line=row.line, code=row.code, title=title) for row in rows]
 
     def _unseen(self, fix: Fix, before: Version) -> Measured | None:
         """Whether the fix rewrites lines that no run came to: a way not taken, of which nothing is known."""

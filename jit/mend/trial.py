@@ -28,6 +28,8 @@ class Trial:
     """Tell which lines of first-party files are executed."""
     unsteady: tuple[str, ...] = ()
     """Variables of modules that are not compared."""
+    watched: tuple[tuple[str, str], ...] = ()
+    """Path and qualified name of functions whose calls are kept, though they are compiled no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,12 @@ class Judge:
                 failed = any(run.failures for run in self._before.runs)
                 return None if there or failed else "it did not break in these runs"
 
+    def is_gone(self) -> bool:
+        """Whether it was there before, and is no more."""
+        left = [item for run in self._after.runs for item in run.breaks]
+        there = any((item.path, self._moved(self._moves, item)) in self._places for item in left)
+        return self.of_site() is None and not there
+
     def _is_at_site(self, item: Break) -> bool:
         root, _, line = item.root.rpartition(":")
         places = {self._before.place(item.path, item.line), self._before.place(root, int(line))}

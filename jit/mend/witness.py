@@ -21,13 +21,14 @@ from torch._dynamo import external_utils
 
 from .. import vary
 from ..capture.paths import Paths
-from ..compiled_calls import Call, copied, intercepted
+from ..compiled_calls import Call, Interception, copied, intercepted
 from ..events import Called, Event, Traced
 from .difference import compared
 from .others import others
 from .snapshot import VARIABLE, Named, Photographer, Snapshot
 from .stage import staged
 from .trial import GRADIENTS, OTHERS, Executed, Trial
+from .watch import watching
 
 RECORDED = 200
 """Calls."""
@@ -101,6 +102,7 @@ class Witness:
         self._owners: dict[str, Any] = {}
         self._entries: dict[str, tuple[Call, bool]] = {}
         """The first call of each, its tensors copied, and whether gradients were recorded."""
+        self._interception = Interception(self._call, self._made)
         self._is_object = False
         self._change, self._made_up, self._gave_up = "", "", False
         self._tracing = False
@@ -125,8 +127,10 @@ class Witness:
         # Gradients are computed beside the program's own, and random numbers have to be those of eager code.
         changed = (functorch.patch(donated_buffer=False), inductor.patch(fallback_random=True))
         with contextlib.ExitStack() as stack:
-            for context in (*changed, intercepted(self._call, self._made)):
+            for context in changed:
                 stack.enter_context(context)
+            self._interception = stack.enter_context(intercepted(self._call, self._made))
+            stack.enter_context(watching(self._trial.watched, lambda made: self._interception.standing(made, made)))
             if self._trial.lines:
                 stack.callback(sys.settrace, sys.gettrace())
                 sys.settrace(self._trace)
@@ -269,7 +273,7 @@ class Witness:
                 self._change, self._made_up = other.change, other.label
                 call = first._replace(args=other.call.args, kwargs=other.call.kwargs)
                 with torch.set_grad_enabled(gradients), contextlib.suppress(Exception):
-                    self._call(call)
+                    self._interception.make(call)
 
     def finish(self) -> None:
         """Compare and tell."""

@@ -226,6 +226,43 @@ def test_what_takes_over_from_its_parts_may_be_compiled_again_as_often_as_they_w
     assert len(mending.changed) == 1
 
 
+TRAIN = """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+@torch.compile(backend="eager")
+def step(x):
+    loss = net(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+for _ in range(2):
+    step(torch.ones(2, 3))
+"""
+WHOLE = TRAIN[TRAIN.index("def step") : TRAIN.index("\nfor")]
+SPLIT = "def loss_of(x):\n    return net(x).square().mean()\n\n" + WHOLE.replace("net(x).square().mean()", "loss_of(x)")
+
+
+def test_what_is_compiled_no_longer_is_compared_all_the_same_and_all_sites_that_go_are_told(bench: Bench) -> None:
+    bad = {
+        SPLIT.replace(
+            "optimizer.step()", "optimizer"
+        ): r"the result differs in 1 of 1 elements, by up to 0\.\d+, and \d+",
+        SPLIT.replace("loss.detach()", "loss.detach() + 0.5"): "the result differs in 1 of 1 elements, by up to 0.5",
+        SPLIT.replace("optimizer.step()", "optimizer.step(), torch.rand(1)"): "random numbers are drawn otherwise",
+    }
+    found = mended(bench.tried(TRAIN, WHOLE, *bad, SPLIT, target="m.py"))
+    refused = {row.title: row.reason for row in found.rows if row.outcome is Outcome.REJECTED}
+    assert refused.keys() == bad.keys()
+    for title, reason in bad.items():
+        assert re.search(reason, refused[title]), refused[title]
+    good = [(row.code, row.line, row.title) for row in found.rows if row.outcome is Outcome.VERIFIED]
+    assert good == [("FG802", 9, SPLIT), ("FG808", 10, f"{SPLIT}, as for line 9")]
+
+
 UNSTEADY = """\
 import time
 import torch

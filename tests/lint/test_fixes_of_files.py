@@ -236,7 +236,74 @@ scale(x, 0.5)
 scale(x, 2)
 scale(x, True)
 """
+FORWARD = "compile only the forward"
+STEP = """
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+@torch.compile
+def step(x: torch.Tensor, y, log=None):
+    optimizer.zero_grad()
+    # how far off
+    scale = y.abs().max()
+    loss = nn.functional.mse_loss(net(x), y) / scale
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+step(torch.ones(2, 3), torch.ones(2, 1))
+"""
+LOSS = """    # how far off
+    scale = y.abs().max()
+    loss = nn.functional.mse_loss(net(x), y) / scale
+"""
+STEP_LOSS = """def step_loss(x: torch.Tensor, y):
+    # how far off
+    scale = y.abs().max()
+    return nn.functional.mse_loss(net(x), y) / scale
+
+
+def step("""
 LOUD = [
+    (FORWARD, STEP, (LOSS, "    loss = step_loss(x, y)\n"), ("def step(", STEP_LOSS)),
+    (
+        FORWARD,
+        STEP.replace("loss.detach()", "loss.detach(), scale").replace(
+            "@torch.compile", "@torch.compile(mode='default')"
+        ),
+        (LOSS, "    scale, loss = step_forward(x, y)\n"),
+        (
+            "def step(",
+            STEP_LOSS.replace("step_loss", "step_forward")
+            .replace("return", "loss =")
+            .replace("scale\n\n", "scale\n    return scale, loss\n\n"),
+        ),
+    ),
+    (
+        FORWARD,
+        STEP.replace(LOSS, "    with torch.autocast('cpu'):\n        y = net(x) + y\n")
+        .replace("loss.backward()", "(y * 2).sum().backward()")
+        .replace("return loss.detach()", "return x"),
+        ("    with torch.autocast('cpu'):\n        y = net(x) + y\n", ""),
+        ("(y * 2).sum()", "step_forward(x, y)"),
+        (
+            "def step(",
+            "def step_forward(x: torch.Tensor, y):\n    with torch.autocast('cpu'):\n        y = net(x) + y\n"
+            "    return (y * 2).sum()\n\n\ndef step(",
+        ),
+    ),
+    (
+        FORWARD,
+        STEP.replace("    loss.backward()\n    optimizer.step()\n    return loss.detach()", "    return loss * 2"),
+        (LOSS, ""),
+        ("loss * 2", "step_forward(x, y)"),
+        (
+            "def step(",
+            "def step_forward(x: torch.Tensor, y):\n" + LOSS + "    return loss * 2\n\n\ndef step(",
+        ),
+    ),
     (COUNT, COUNTER, ("self.n = 0", 'self.register_buffer("n", torch.tensor(0), persistent=False)')),
     (
         COUNT,
@@ -396,6 +463,17 @@ LOUD = [
     ),
 ]
 SILENT = [
+    (FORWARD, STEP.replace("@torch.compile\n", "@torch.compile\n@torch.enable_grad()\n")),
+    (
+        FORWARD,
+        STEP.replace("    # how far off", "    if log is not None:\n        rate = 0.5").replace(
+            "max()", "max() * rate"
+        ),
+    ),
+    (FORWARD, STEP.replace(LOSS, "    loss = y\n")),
+    (FORWARD, STEP.replace(LOSS, "    log = lambda: loss\n" + LOSS)),
+    (FORWARD, STEP.replace("loss.detach()", "loss.detach(), locals()")),
+    (FORWARD, STEP.replace(" / scale", " / scale.item()")),
     (COUNT, COUNTER.replace("x * self.n", "x[: self.n]")),
     (COUNT, COUNTER.replace("x * self.n", "x * self.n if self.n > 2 else x")),
     (
