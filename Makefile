@@ -15,7 +15,7 @@ demo: $(INSTALLED)  ## check and verify the examples
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)  ## all tests, the slow ones and those that need torch included
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --durations=25
 
 torch-versions:  ## the tests of observing, with each version of torch that it is meant for
 	set -e; for version in $(TORCHES); do \

@@ -18,6 +18,7 @@ KINDS = {
     "rules": "rule files of projects, checked",
     "pages": "rule pages for editors",
     "objects": "native code of the MLIR backend",
+    "types": "what mypy knows of the files that it was asked about",
     "prove": "what `rules prove` has measured so far",
 }
 

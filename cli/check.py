@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .words import ASSUME_COMPILED, CONFIDENCES, FORMATS, MODES
+from .words import ASSUME_COMPILED, CONFIDENCES, FORMATS, MODES, TYPES
 
 
 class PathArgument(click.Path):
@@ -53,7 +53,7 @@ class PathArgument(click.Path):
 @click.option("--include-libraries", is_flag=True, help="Report findings in installed libraries too.")
 @click.option(
     "--types",
-    type=click.Choice(("none", "mypy")),
+    type=click.Choice(TYPES),
     help="Ask mypy what an expression is of which nothing is known (default: none). Takes longer.",
 )
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)

@@ -73,7 +73,7 @@ def build_request(
 
 def _looks_as_configured(own: Config, config: Config) -> bool:
     """Whether no option leaves out what the project's own settings look for, beside the choice of rules."""
-    alike = (own.mode, own.entry) == (config.mode, config.entry)
+    alike = (own.mode, own.entry, own.types) == (config.mode, config.entry, config.types)
     return alike and config.assume_compiled in (own.assume_compiled, AssumeCompiled.FORWARD, AssumeCompiled.ALL)
 
 

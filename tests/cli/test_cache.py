@@ -44,7 +44,8 @@ def test_what_is_kept_is_told_and_deleted(folder: Path, capsys: pytest.CaptureFi
 def test_a_kind_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["cache", "clear", "object"]) == 2
     assert (
-        "no kind 'object'; the kinds are summaries, projects, rules, pages, objects, prove" in capsys.readouterr().err
+        "no kind 'object'; the kinds are summaries, projects, rules, pages, objects, types, prove"
+        in capsys.readouterr().err
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from fullgraph.cli import words
 from fullgraph.cli.main import COMMANDS, run
 from fullgraph.cli.rules import readable
-from fullgraph.lint.config import AssumeCompiled, Mode
+from fullgraph.lint.config import AssumeCompiled, Mode, Types
 from fullgraph.lint.findings import Confidence
 from fullgraph.rules import __version__, load
 from fullgraph.rules.page import page
@@ -62,6 +62,7 @@ def test_help_imports_nothing_that_only_work_needs() -> None:
 def test_options_take_the_words_of_the_enums() -> None:
     assert tuple(choice.value for choice in AssumeCompiled) == words.ASSUME_COMPILED
     assert tuple(mode.value for mode in Mode) == words.MODES
+    assert tuple(source.value for source in Types) == words.TYPES
     assert tuple(level.value for level in Confidence) == words.CONFIDENCES
 
 

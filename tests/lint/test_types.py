@@ -15,7 +15,6 @@ import pytest
 from in_process import check
 from project_on_disk import ProjectOnDisk, lines
 
-from fullgraph.cli.check import check as check_command
 from fullgraph.lint import engine, workers
 from fullgraph.lint.config import AssumeCompiled, Config, Types, load
 from fullgraph.lint.findings import CheckReport, Confidence
@@ -345,12 +344,6 @@ def test_the_setting(project: ProjectOnDisk) -> None:
     project.write({"pyproject.toml": '[tool.fullgraph]\ntypes = "pyright"\n'})
     with pytest.raises(click.UsageError, match="`types` must be one of none, mypy"):
         load((project.root,), frozenset())
-
-
-def test_the_option_has_the_words_of_the_setting() -> None:
-    (option,) = (parameter for parameter in check_command.params if parameter.name == "types")
-    assert isinstance(option.type, click.Choice)
-    assert list(option.type.choices) == [choice.value for choice in Types]
 
 
 def test_an_editor_does_not_wait_for_types(project: ProjectOnDisk) -> None:
