@@ -9,6 +9,10 @@ import pytest
 from fixing import fixed
 from project_on_disk import ProjectOnDisk
 
+from fullgraph.lint.apply import edited
+from fullgraph.lint.fixes import suggest
+from fullgraph.lint.project import Project
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -576,6 +580,64 @@ def test_it_writes_what_one_would(
 @pytest.mark.parametrize(("title", "code"), SILENT)
 def test_it_keeps_silent(project: ProjectOnDisk, title: str, code: str) -> None:
     assert fixed(project, IMPORTS + code, title) == IMPORTS + code
+
+
+BUFFER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Buffer(torch.ones(3), persistent=False)
+
+    def forward(self, x):
+        x = x * self.table.sum()
+        self.table = self.table.to(dtype=x.dtype)
+        if x.shape[0] > 1:
+            x = x + self.table[0]
+        return x + self.table
+
+
+net = Net()
+"""
+LOCAL = (
+    ("self.table = self.table.to", "table = self.table.to"),
+    ("self.table[0]", "table[0]"),
+    ("x + self.table\n", "x + table\n"),
+)
+OTHER = "    def other(self):\n        return self.table\n\n    def forward"
+BUFFERS = [
+    (BUFFER, LOCAL),
+    (
+        BUFFER.replace("(self, x)", "(self, x, table=0)"),
+        [(old, new.replace("table", "local_table", 1)) for old, new in LOCAL],
+    ),
+    (BUFFER.replace("    def forward", OTHER), LOCAL),
+    (BUFFER.replace("    def forward", OTHER).replace("x * self.table.sum()", "x * self.other()"), ()),
+    (BUFFER.replace("return x + self.table", "self.table[0] = 2\n        return x + self.table"), ()),
+    (BUFFER.replace("return x + self.table", "return x + self.table.add_(1)"), ()),
+    (
+        BUFFER.replace(
+            "        self.table = self.table.to", "        for _ in x:\n            self.table = self.table.to"
+        ),
+        (),
+    ),
+    (BUFFER.replace("self.table = self.table.to", "self.table = self.other.to"), ()),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), BUFFERS)
+def test_a_buffer_that_is_bound_anew(project: ProjectOnDisk, code: str, changes: list[tuple[str, str]]) -> None:
+    """No finding foresees the break, so that its line is given."""
+    text = after = IMPORTS + code
+    project.write({"net.py": text})
+    module = Project(project.root, None).load(str(project.root / "net.py"))
+    assert module is not None
+    number, row = next((at, row) for at, row in enumerate(text.splitlines(), 1) if "dtype=x.dtype" in row)
+    span = (number, len(row) - len(row.lstrip()), number, len(row))
+    found = suggest(["local_buffer"], module.settled(), span, "net.py")
+    for old, new in changes:
+        assert old in after
+        after = after.replace(old, new, 1)
+    assert edited(text.encode(), [edit for fix in found for edit in fix.edits]).decode() == after
 
 
 CLAMP = """
