@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,6 +42,6 @@ class Kept:
 
     def read(self, path: str) -> str:
         """Raises OSError or ValueError if it is gone or no text."""
-        own = Path(path).absolute()
+        own = Path(os.path.abspath(path))  # noqa: PTH100  (links stay as they are written)
         data = self._shown.get(own) or (None if own.is_file() else self._contents.get(own))
         return read_source(path) if data is None else data.decode()

@@ -287,3 +287,11 @@ def test_without_numbers_nothing_is_proven(bench: Bench) -> None:
     mending = bench.tried(BRANCH, IF, WHERE, inputs=("f32[6]",), fake=True)
     assert mended(mending).remark == "--fake computes nothing, so that no fix can be proven"
     assert mending.changed == ()
+
+
+def test_a_file_is_shown_whatever_way_its_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "net.py").write_text("old = 1\n")
+    monkeypatch.chdir(tmp_path / "here")
+    shown = Kept.of([]).showing({str(tmp_path / "net.py"): b"new = 2\n"})
+    assert {shown.read(path) for path in ("../net.py", str(tmp_path / "net.py"))} == {"new = 2\n"}
