@@ -38,6 +38,13 @@ class ObjectCache:
         self._folder = folder or cache_folder() / "objects"
         self._written = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was kept yet, so that whatever comes has to be compiled."""
+        with contextlib.suppress(OSError):
+            return next(self._folder.iterdir(), None) is None
+        return True
+
     def load(self, text: str, signature: Signature) -> Artifact | None:
         """The region's code; None where there is none, or none that can be trusted."""
         if (payload := self._read(self._path(text, signature))) is None:

@@ -160,7 +160,7 @@ class Worker:
             self._child.end()
             self._child = None
         if self._child is None:
-            self._child = Child(self.limits)
+            self._child = Child(self.limits, warm_up=self._cache is None or self._cache.is_empty)
         if self._closed:
             raise RuntimeError("the interpreter is shutting down")
         return self._child
@@ -180,13 +180,14 @@ def _condemned(reason: str) -> Failed:
 class Child:
     """One process, spoken to through a socket of its own, so that what it prints cannot be taken for an answer."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, warm_up: bool) -> None:
+        """One that warms up is faster with its first region, and in the way of a program that needs no compiler."""
         self._socket, theirs = socket.socketpair()
         self._output = os.memfd_create("fullgraph-worker")
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
         self.idle = True
         """Whether it waits for a request. Interrupted in the middle of one, it cannot be used again."""
-        call = f"serve({limits.seconds + GRACE_S}, {limits.memory_mb})"
+        call = f"serve({limits.seconds + GRACE_S}, {limits.memory_mb}, {warm_up})"
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from fullgraph.jit.lower.serve import serve; {call}"],

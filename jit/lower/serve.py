@@ -32,7 +32,7 @@ func.func @main(%x: !torch.vtensor<[4],f32>) -> !torch.vtensor<[4],f32> {
 """A region that takes the way of most through the compiler."""
 
 
-def serve(seconds: float, memory_mb: int) -> None:
+def serve(seconds: float, memory_mb: int, warm_up: bool) -> None:
     """In the child: answer requests on standard input until its other end closes.
 
     An alarm ends the process should nobody be there to do so.
@@ -45,7 +45,8 @@ def serve(seconds: float, memory_mb: int) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     with socket.socket(fileno=0) as connection, connection.makefile("rwb") as stream:
         answer = _compiler()
-        _warm_up(answer)
+        if warm_up:
+            _warm_up(answer)
         while header := stream.read(LENGTH.size):
             signal.setitimer(signal.ITIMER_REAL, seconds)
             body = pickle.dumps(answer(*pickle.loads(stream.read(LENGTH.unpack(header)[0]))))

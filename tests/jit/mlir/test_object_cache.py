@@ -15,7 +15,7 @@ from mlir_regions import SCALED, SCALED_SIGNATURE
 from fullgraph.jit import object_cache
 from fullgraph.jit.lower.signature import Artifact, Failed
 from fullgraph.jit.object_cache import ObjectCache
-from fullgraph.jit.worker import Limits, Worker
+from fullgraph.jit.worker import Child, Limits, Worker
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 SUPPORT = Path(__file__).parents[2] / "support"
@@ -71,6 +71,22 @@ def _expected(folder: Path) -> tuple[str, str]:
     kept = ObjectCache(folder).load(SCALED, SCALED_SIGNATURE)
     assert kept is not None
     return kept.entry, str(len(kept.code))
+
+
+def test_a_cache_is_empty_until_something_is_kept(artifact: Artifact, tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path / "objects")
+    assert cache.is_empty
+    cache.store(SCALED, SCALED_SIGNATURE, artifact)
+    assert not cache.is_empty
+
+
+@pytest.mark.parametrize("warm_up", [True, False])
+def test_a_child_gives_the_same_whether_it_warms_up_or_not(artifact: Artifact, warm_up: bool) -> None:
+    child = Child(Limits(seconds=20), warm_up)
+    try:
+        assert child.ask((SCALED, SCALED_SIGNATURE, False), 20) == artifact
+    finally:
+        child.end()
 
 
 def test_what_is_damaged_is_made_again(artifact: Artifact, tmp_path: Path) -> None:
