@@ -51,7 +51,6 @@ class Partition:
 
 def partition(module: GraphModule, refusal: Refusal) -> Partition:
     graph = copied(module.graph)
-    graph.owning_module = module  # which knows what a call of a submodule does
     move(graph)
     refused = {node: refusal(node) or _layout_hindrance(node) for node in graph.nodes if _is_operator(node)}
     _give_views_one_user(graph, refused)

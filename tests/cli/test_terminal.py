@@ -121,6 +121,23 @@ def test_watching_checks_again_and_ends_with_the_last_exit_code(folder: Path) ->
     assert "Traceback" not in err.read_text()
 
 
+def test_an_interrupt_that_gets_lost_ends_the_watching(tmp_path: Path) -> None:
+    program = """
+import signal, sys
+from contextlib import suppress
+from fullgraph.cli.watch import watching
+
+def run():
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    return 3
+
+sys.exit(watching(run, []))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, timeout=30, check=False)
+    assert done.returncode == 3
+
+
 def test_a_shell_is_told_what_may_come_next() -> None:
     ask = {"_FULLGRAPH_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "fullgraph check --add"}
     assert in_pipe(**ask) == "plain,--add-ignores\n"
