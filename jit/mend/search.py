@@ -4,14 +4,14 @@ reports with a row for each site leave, together with what the files are to hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullgraph.lint.apply import patch
 from fullgraph.lint.findings import Fix
 
-from ..events import Observation, Status
+from ..events import Break, Observation, Status
 from ..isolate import Pool
 from ..kept import Kept
 from ..merge import merged
@@ -25,7 +25,10 @@ from .verdict import Judge, Version, inputs, largest, of_eager
 
 FAKE = "--fake computes nothing, so that no fix can be proven"
 NO_FIX = "no fix is known for it"
+NONE_FOR_THAT = "and no fix is known for that"
 NEVER_RAN = "line {} never ran, so nothing is known of it"
+PAIRS = 3
+"""Second fixes that are tried along with one that uncovers another break."""
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
 
 Report = Callable[[Job, Observation, Contents], TargetReport]
@@ -83,6 +86,20 @@ class Measured:
     reason: str | None = None
     later: bool = False
     """A break stopped the compiled program that had been hidden behind another one."""
+    uncovered: Break | None = None
+    """The break that they are refused for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A fix, or two at once, and what came of it."""
+
+    title: str
+    safety: str
+    contents: Contents
+    found: Measured
+    seconds: tuple[tuple[Site, Fix], ...] = ()
+    """Fixes of the break that it was refused for, each at its site."""
 
 
 class Search:
@@ -101,8 +118,6 @@ class Search:
         self._first: tuple[Observation, ...] = ()
         self._proven: Contents = {}
         """Contents that were held against the unchanged ones, and hold."""
-        self._looked_at: Version | None = None
-        self._found: list[Site] = []
         self.original: dict[str, bytes] = {}
 
     def run(self, accepted: list[Accepted]) -> None:
@@ -181,15 +196,15 @@ class Search:
 
     def _sites(self, version: Version) -> list[Site]:
         """All that is to be mended; what is known of files grows with them."""
-        if version is not self._looked_at:
+        if version.sites is None:
             seen = version.runs[0]
             for other in version.runs[1:]:
                 seen = merged(seen, other, "run in training mode too, to try fixes")
             report = self._report(self._job, seen, version.contents)
             self._know(report, version.contents)
             version.contents = {**self.original, **version.contents}
-            self._looked_at, self._found = version, list(sites(report, version.contents))
-        return self._found
+            version.sites = list(sites(report, version.contents))
+        return version.sites
 
     @staticmethod
     def _key(site: Site, version: Version) -> tuple[str, str, str, bytes]:
@@ -200,23 +215,56 @@ class Search:
         row = self._row(site, before)
         if not site.fixes:
             self._rows.append(row)
-        for fix in site.fixes:
-            contents = applied(fix, before.contents)
-            unseen = self._unseen(fix, before)
-            found = unseen if unseen is not None else self._measured(site, before, contents)
-            self._rows.append(_tried(row, fix, found))
+        for attempt in self._attempts(site, before):
+            found = attempt.found
+            self._rows.append(_tried(row, attempt))
             if found.reason is None:
-                first, whole = len(self._rows) - 1, {**_contents(accepted), **contents}
+                first, whole = len(self._rows) - 1, {**_contents(accepted), **attempt.contents}
                 self._rows += self._gone(site, before, found.version)
                 accepted.append(Accepted(self._rows, first, len(self._rows) - 1, whole))
                 if before.contents == self.original and not found.later:
-                    self._proven = contents
+                    self._proven = attempt.contents
                 return found.version
         return before
 
+    def _attempts(self, site: Site, before: Version) -> Iterator[Attempt]:
+        """Each fix of the site, then those that uncover a break together with a fix of that one."""
+        uncovering = []
+        for fix in site.fixes:
+            contents = applied(fix, before.contents)
+            found = self._unseen(fix, before) or self._measured(site, before, contents)
+            seconds = tuple(self._seconds(found))
+            if found.uncovered and not seconds:
+                found = replace(found, reason=f"{found.reason}, {NONE_FOR_THAT}")
+            uncovering.append(Attempt(fix.title, fix.safety, contents, found, seconds))
+            yield uncovering[-1]
+        for attempt in uncovering:
+            yield from self._pairs(site, before, attempt)
+
+    def _seconds(self, found: Measured) -> Iterator[tuple[Site, Fix]]:
+        """Fixes of the break that these contents are refused for."""
+        if found.uncovered is not None:
+            place = found.version.place(found.uncovered.path, found.uncovered.line)
+            for site in self._sites(found.version):
+                if found.version.place(site.path, site.line) == place:
+                    yield from ((site, fix) for fix in site.fixes)
+
+    def _pairs(self, site: Site, before: Version, first: Attempt) -> Iterator[Attempt]:
+        """The fix with those of the break that it uncovers, held against what was before both."""
+        between = first.found.version
+        for other, fix in first.seconds[:PAIRS]:
+            contents = applied(fix, between.contents)
+            found = self._unseen(fix, between) or self._measured(site, before, contents)
+            title = f"{first.title} and, for line {self._line(other, between)}, {fix.title}"
+            safety = "safe" if (first.safety, fix.safety) == ("safe", "safe") else "unsafe"
+            yield Attempt(title, safety, contents, found)
+
     def _row(self, site: Site, version: Version) -> Row:
-        line = Moves(self.original, version.contents).line(absolute(site.path), site.line) or site.line
-        return _row(site, line, version.figures, NO_FIX)
+        return _row(site, self._line(site, version), version.figures, NO_FIX)
+
+    def _line(self, site: Site, version: Version) -> int:
+        """In the unchanged file."""
+        return Moves(self.original, version.contents).line(absolute(site.path), site.line) or site.line
 
     def _gone(self, mended: Site, before: Version, after: Version) -> list[Row]:
         """Rows of other sites that the fix of this one has removed, like the row that was written last."""
@@ -252,7 +300,7 @@ class Search:
             version = Version(contents, (*version.runs, seen), self._kept)
             verdict = Judge(site, before, version).of_compiled(standard, old, seen)
             if verdict.reason:
-                return Measured(version, verdict.reason)
+                return Measured(version, verdict.reason, uncovered=verdict.uncovered)
             later = later or verdict.later
         return Measured(version, Judge(site, before, version).of_site(), later)
 
@@ -261,12 +309,13 @@ def _row(site: Site, line: int, before: Figures, reason: str) -> Row:
     return Row(site.path, line, site.code, "", "", Outcome.NO_FIX, reason, before)
 
 
-def _tried(row: Row, fix: Fix, found: Measured) -> Row:
+def _tried(row: Row, attempt: Attempt) -> Row:
+    found = attempt.found
     difference, gradient = largest(found.version.runs)
     return replace(
         row,
-        title=fix.title,
-        safety=fix.safety,
+        title=attempt.title,
+        safety=attempt.safety,
         outcome=Outcome.REJECTED if found.reason else Outcome.VERIFIED,
         reason=found.reason or "",
         after=found.version.figures if found.version.runs else None,

@@ -33,6 +33,8 @@ class Version:
     contents: Contents
     runs: tuple[Observation, ...]
     kept: Kept
+    sites: list[Site] | None = None
+    """What is to be mended in it, once that was asked for."""
     _sources: Sources = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +68,8 @@ class Verdict:
 
     reason: str | None = None
     later: bool = False
+    uncovered: Break | None = None
+    """What is the reason, if that is a break: with a fix of its own it may be none any more."""
 
 
 def of_eager(standard: Standard, seen: Observation) -> str | None:
@@ -97,14 +101,16 @@ class Judge:
         hidden = [item for item in seen.breaks if self._is_hidden(standard, before, item)]
         for item in seen.breaks:
             if item not in hidden and (reason := self._new(item, known)):
-                return Verdict(reason)
+                return Verdict(reason, uncovered=item)
         if reason := self._recompiled(before, seen):
             return Verdict(reason)
         if hidden and ended(seen) != ended(standard.seen):
             return Verdict(later=True)
         if ended(seen) != ended(standard.seen):
             return Verdict(_endings(seen, standard))
-        return Verdict(_otherwise(standard, seen) or self._printed(standard, before, seen))
+        if reason := _otherwise(standard, seen):
+            return Verdict(_even_before(standard, before) or reason)
+        return Verdict(self._printed(standard, before, seen))
 
     def of_site(self) -> str | None:
         """Whether the cause is gone, all modes taken together."""
@@ -203,6 +209,12 @@ def _otherwise(standard: Standard, seen: Observation) -> str | None:
         return None
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     return found[0] + more
+
+
+def _even_before(standard: Standard, before: Observation) -> str | None:
+    """What compiling alone has changed: then nothing can be told of the fix."""
+    found = _otherwise(standard, before) if ended(before) == ended(standard.seen) else None
+    return found and f"without the fix too, compiled code does otherwise than eager code: {found}"
 
 
 def _asked(seen: Observation, varied: bool) -> list[Recompile]:

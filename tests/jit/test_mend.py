@@ -1,6 +1,6 @@
 """Fixes that are wrong in one way each: one is accepted only if nothing but the break is gone, else it is said why.
 
-The fixes are made up: each replaces a text of the program. What is run and compared is real.
+Most fixes are made up: each replaces a text of the program. What is run and compared is real.
 """
 
 from __future__ import annotations
@@ -78,11 +78,15 @@ class Bench:
 
     def tried(self, source: str, old: str, *new: str, target: str = "m.py::f", **settings: object) -> Mending:
         """With these fixes at every finding."""
-        file = self.folder / "m.py"
-        file.write_text(source)
         start = source.index(old)
         places = [(source[:at].count("\n") + 1, at - source.rfind("\n", 0, at) - 1) for at in (start, start + len(old))]
-        fixes = tuple(Fix(text, "unsafe", (Edit("m.py", places[0], places[1], text),)) for text in new)
+        made_up = tuple(Fix(text, "unsafe", (Edit("m.py", places[0], places[1], text),)) for text in new)
+        return self.searched(source, target, made_up, **settings)
+
+    def searched(self, source: str, target: str, fixes: tuple[Fix, ...] | None = None, **settings: object) -> Mending:
+        """With these fixes at every finding of the unchanged program, or with those that the rules have."""
+        file = self.folder / "m.py"
+        file.write_text(source)
         request = build_request((self.folder,), None, use_cache=False)
         given = Settings(**{"backend": "eager", "timeout_s": 8.0} | settings)  # type: ignore[arg-type]
         job = Job(parse_target(target), given, roots(parse_target(target), request))
@@ -90,6 +94,8 @@ class Bench:
 
         def report(job: Job, seen: Observation, contents: Contents) -> TargetReport:
             found = next(with_findings([job.target], [seen], request, kept.showing(contents)))
+            if fixes is None:
+                return found
             known = fixes if contents[str(file)] == source.encode() else ()
             judged = (replace(item, finding=structs.replace(item.finding, fixes=known)) for item in found.judged)
             return replace(found, judged=tuple(judged))
@@ -263,6 +269,61 @@ def test_what_is_compiled_no_longer_is_compared_all_the_same_and_all_sites_that_
     assert good == [("FG802", 9, SPLIT), ("FG808", 10, f"{SPLIT}, as for line 9")]
 
 
+LEFT_OUT = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(4, 3)
+        self.layer = torch.nn.Linear(3, 3)
+
+    def forward(self, x, drop):
+        y = self.words(x)
+        if drop.sum() < 0:
+            y = self.layer(y)
+        return y
+
+net = Net()
+compiled = torch.compile(net, backend="eager")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+for drop in (-1.0, 1.0, -1.0):
+    compiled(torch.arange(4), torch.tensor(drop)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_gradients_of_zeros_in_place_of_none_matter_to_momentum_alone_and_the_reason_says_so(bench: Bench) -> None:
+    old = "        if drop.sum() < 0:\n            y = self.layer(y)\n"
+    new = "        y = torch.where(drop.sum() < 0, self.layer(y), y)\n"
+    (row,) = mended(bench.tried(LEFT_OUT, old, new, target="m.py")).rows
+    told = "gradients of zeros, where there were none, change Net.layer.bias and 1 more in the next step"
+    assert row.reason.startswith(told), row.reason
+    (row,) = mended(bench.tried(LEFT_OUT.replace(", momentum=0.9", ""), old, new, target="m.py")).rows
+    assert row.outcome is Outcome.VERIFIED, row.reason
+
+
+DRAWN = """\
+import numpy as np
+import torch
+
+def f(x):
+    y = x + torch.as_tensor(np.random.rand(6))
+    if y.sum() > 0:
+        y = y + 1
+    return y
+"""
+
+
+def test_a_program_that_compiling_alone_changes_is_not_held_against_the_fix(bench: Bench) -> None:
+    """Compiled code takes torch's generator for numpy's."""
+    rows = mended(bench.tried(DRAWN, IF, WHERE, inputs=("f32[6]",))).rows
+    assert {row.outcome for row in rows} == {Outcome.REJECTED}
+    told = "without the fix too, compiled code does otherwise than eager code: the result differs in 6 of 6 elements"
+    assert [row.reason[: len(told)] for row in rows if row.line == 6] == [told]
+
+
 UNSTEADY = """\
 import time
 import torch
@@ -287,6 +348,53 @@ def test_without_numbers_nothing_is_proven(bench: Bench) -> None:
     mending = bench.tried(BRANCH, IF, WHERE, inputs=("f32[6]",), fake=True)
     assert mended(mending).remark == "--fake computes nothing, so that no fix can be proven"
     assert mending.changed == ()
+
+
+CAPTURED = """\
+import torch
+
+@torch.compile(backend="eager")
+def f(x, y):
+    n = x.sum().item()
+    if n > 0:
+        z = y + 1
+    else:
+        z = {other}
+    return z * n
+
+for seed in range(2):
+    torch.manual_seed(seed)
+    f(torch.randn(5), torch.randn(4))
+"""
+"""With the number captured, the branch is the first thing that cannot be traced."""
+
+
+def test_a_fix_is_tried_along_with_one_of_the_break_that_it_uncovers(bench: Bench) -> None:
+    mending = bench.searched(CAPTURED.format(other="y - 1"), "m.py")
+    alone, both = mended(mending).rows
+    assert (alone.line, alone.outcome, alone.reason) == (5, Outcome.REJECTED, "a new break, at m.py:6: UserError")
+    assert both.outcome is Outcome.VERIFIED, both.reason
+    assert (both.line, both.safety) == (5, "unsafe")
+    assert both.title == f"{alone.title} and, for line 6, branch in the graph with `torch.cond`"
+    assert both.after is not None
+    assert (both.before.breaks, both.after.breaks) == (1, 0)
+    ((_, _, after),) = mending.changed
+    assert b"fullgraph=True" in after
+    assert b"torch.cond(n > 0" in after
+
+
+def test_two_fixes_at_once_have_to_hold_like_one(bench: Bench) -> None:
+    mending = bench.searched(CAPTURED.format(other="y.double() - 1"), "m.py")
+    _, both = mended(mending).rows
+    assert "for line 6" in both.title
+    assert both.outcome is Outcome.REJECTED
+    assert mending.changed == ()
+
+
+def test_a_break_that_is_uncovered_and_has_no_fix_is_told_as_such(bench: Bench) -> None:
+    mending = bench.searched(CAPTURED.format(other="y.add_(1)"), "m.py")
+    (row,) = mended(mending).rows
+    assert row.reason == "a new break, at m.py:6: UserError, and no fix is known for that"
 
 
 def test_a_file_is_shown_whatever_way_its_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
