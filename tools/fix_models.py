@@ -62,16 +62,16 @@ def mixtral() -> nn.Module:
 
 
 def nllb_moe() -> nn.Module:
-    return _model(
-        "NllbMoeForConditionalGeneration",
-        **_LAYERS,
-        **_STILL,
-        moe_token_dropout=0.0,
-        encoder_layerdrop=0.7,
-        decoder_layerdrop=0.7,
-        num_experts=4,
-        encoder_sparse_step=2,
-    )
+    """With experts, and no layer left out: a loop that cannot be captured keeps the one over layers from it, too."""
+    experts = {"num_experts": 4, "encoder_sparse_step": 2, "moe_token_dropout": 0.0}
+    return _model("NllbMoeForConditionalGeneration", **_LAYERS, **_STILL, **experts)
+
+
+def nllb_moe_drop() -> nn.Module:
+    """With layers that are left out, none of experts."""
+    rates = {"encoder_layerdrop": 0.5, "decoder_layerdrop": 0.5}
+    steps = {"encoder_sparse_step": 0, "decoder_sparse_step": 0}
+    return _model("NllbMoeForConditionalGeneration", **_DEEP, **_STILL, **rates, **steps)
 
 
 def opt() -> nn.Module:
@@ -92,10 +92,13 @@ def switch() -> nn.Module:
 
 
 def wav2vec() -> nn.Module:
-    convolutions = {"conv_dim": (32, 32), "conv_stride": (5, 4), "conv_kernel": (10, 8), "num_feat_extract_layers": 2}
-    names = ("hidden", "attention", "activation", "feat_proj")
-    still = {f"{name}_dropout": 0.0 for name in names}
-    return _model("Wav2Vec2Model", **_HIDDEN, **convolutions, **still, num_conv_pos_embedding_groups=2, layerdrop=0.5)
+    """With parts of the input masked, and no layer left out: numpy draws what to mask, compiled code otherwise."""
+    return _model("Wav2Vec2Model", **_HIDDEN, **_WAVES, layerdrop=0.0)
+
+
+def wav2vec_drop() -> nn.Module:
+    """With layers that are left out, and nothing masked."""
+    return _model("Wav2Vec2Model", **_HIDDEN, **_WAVES, layerdrop=0.5, mask_time_prob=0.0)
 
 
 def xlm() -> nn.Module:
@@ -111,4 +114,12 @@ _LAYERS = {
 }
 _DEEP = {**_LAYERS, "encoder_layers": 4, "decoder_layers": 4}
 """So that two calls leave some layers out of each part, and run others."""
+_WAVES = {
+    "conv_dim": (32, 32),
+    "conv_stride": (5, 4),
+    "conv_kernel": (10, 8),
+    "num_feat_extract_layers": 2,
+    "num_conv_pos_embedding_groups": 2,
+    **{f"{name}_dropout": 0.0 for name in ("hidden", "attention", "activation", "feat_proj")},
+}
 _STILL = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}

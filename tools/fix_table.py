@@ -25,12 +25,12 @@ SCRIPTS = ("audio_tagger/tagger", "detector", "layerdrop_transformer", "moe_rout
 MODELS = {
     "text": ("ctrl", "longformer", "mixtral", "reformer", "xlm"),
     "words": ("opt",),
-    "pair": ("bart", "led", "m2m", "nllb_moe", "switch"),
-    "sound": ("wav2vec",),
+    "pair": ("bart", "led", "m2m", "nllb_moe", "nllb_moe_drop", "switch"),
+    "sound": ("wav2vec", "wav2vec_drop"),
 }
 """Functions of `fix_models.py`: what makes the inputs → what makes the models."""
-TRAINED = frozenset({"bart", "led", "m2m", "nllb_moe", "opt", "wav2vec"})
-"""Those that leave layers out, which they do in training only."""
+TRAINED = frozenset({"bart", "led", "m2m", "nllb_moe_drop", "opt", "wav2vec", "wav2vec_drop"})
+"""Those that leave layers out or mask their input, which they do in training only."""
 LIMIT_S = 3600
 Report = Mapping[str, Any] | str
 """Of one target, or why there is none."""
