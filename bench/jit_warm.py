@@ -27,7 +27,7 @@ IMPORTED = {
         for name in ("compile_fx", "codecache", "graph", "async_compile", "output_code", "cpp_builder", "cpu_vec_isa")
     ),
     "mlir": tuple(
-        f"fullgraph.jit.{name}" for name in ("mlir", "compare", "loader", "lower.plan", "lower.decompositions")
+        f"fullgraph.jit.{name}" for name in ("mlir", "compare", "loader", "lower.kept_plan", "lower.decompositions")
     ),
 }
 TRACED = "aot_eager"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch._dispatch.python import no_python_dispatcher
 from torch.fx import GraphModule
+from torch.nn import Module
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .loader import LoadError
@@ -31,8 +32,7 @@ from .runtime import Kernel, contiguous
 from .worker import Worker
 
 if TYPE_CHECKING:
-    from .lower.importer import Region
-    from .lower.plan import Plan
+    from .lower.planned import Plan, Region
 
 log = logging.getLogger("fullgraph.mlir")
 Way: TypeAlias = Callable[[], object]
@@ -147,7 +147,7 @@ class Tuner:
             return Choice(failure=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
         return Choice(medians.aten, medians.mlir)
 
-    def _native(self, planned: Plan, judge: Judge) -> GraphModule:
+    def _native(self, planned: Plan, judge: Judge) -> Module:
         """The graph as it would run. Raises LoadError where a region has no native code."""
         for name, region in planned.regions.items():
             artifact = self._worker.compile(region.text, region.signature)

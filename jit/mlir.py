@@ -31,14 +31,14 @@ from .autotune import Tuner
 from .compare import reproducers, write_reproducer
 from .events import GRAPH_NUMBER, Left, Lowered, Phase, Stage
 from .loader import LoadError
-from .lower.signature import Failed
+from .lower.signature import Artifact, Failed, Signature
 from .object_cache import ObjectCache
 from .region import NativeRegion
 from .runtime import Kernel
 from .worker import Worker, unavailable
 
 if TYPE_CHECKING:
-    from .lower.importer import Region
+    from .lower.planned import Plan, Region
 
 log = logging.getLogger("fullgraph.mlir")
 Compiled: TypeAlias = Callable[..., Any]
@@ -161,6 +161,9 @@ class Lowering:
         self._compile_s = 0.0
         self._max_abs_error: float | None = None
         self._stages = count()
+        # Of regions that are alike, as those of a model's layers, one stands for all.
+        self._load = cache(_loaded)
+        self._has_agreed = cache(backend.worker.has_agreed)
 
     def compile(self, graph: GraphModule) -> Compiled:
         started = time.perf_counter()
@@ -176,24 +179,14 @@ class Lowering:
         calls = (node.target for node in graph.graph.nodes if node.op.startswith("call_"))
         self._leave("all of it", [str(getattr(target, "__name__", target)) for target in calls], reason)
 
-    def _lowered(self, graph: GraphModule) -> GraphModule:
-        from .lower.plan import plan
-
+    def _lowered(self, graph: GraphModule) -> Module:
         self._stage(None, "aten", graph)
-        choices: dict[str, None] = {}
-
-        def choose(product: GraphModule) -> bool:
-            return self._backend.tuner.choose(product, lambda line: choices.update({line: None}))
-
         try:
-            planned = plan(graph, choose=choose) if self._options.max_autotune else plan(graph)
+            planned = self._planned(graph)
         except Exception as error:
             self.give_up(graph, f"it cannot be split into regions: {_line(error)}")
             return graph
-        if choices:
-            self._stage(None, "choices", "\n".join(f"# {line}" for line in choices))
         self._left.update({(item.operator, item.reason): item.count for item in planned.left})
-        self._stage(None, "partition", planned.graph)
         for name, region in planned.regions.items():
             match self._kernel(name, region):
                 case Failed(reason):
@@ -209,8 +202,36 @@ class Lowering:
                     setattr(planned.graph, name, native)
         return planned.graph
 
+    def _planned(self, graph: GraphModule) -> Plan:
+        """As another process kept it, but where stages are shown, or a choice is made that holds for a time."""
+        from .lower import kept_plan
+
+        cache = self._backend.worker.cache
+        if cache is None or self._backend.stages or self._options.max_autotune:
+            return self._newly_planned(graph)
+        if (identity := kept_plan.identity(graph)) is not None and (kept := cache.plan(identity)) is not None:
+            return kept_plan.read(kept, graph)
+        planned = self._newly_planned(graph)
+        if identity is not None:
+            cache.keep_plan(identity, kept_plan.written(planned))
+        return planned
+
+    def _newly_planned(self, graph: GraphModule) -> Plan:
+        from .lower.plan import plan
+
+        choices: dict[str, None] = {}
+
+        def choose(product: GraphModule) -> bool:
+            return self._backend.tuner.choose(product, lambda line: choices.update({line: None}))
+
+        planned = plan(graph, choose=choose if self._options.max_autotune else None)
+        if choices:
+            self._stage(None, "choices", "\n".join(f"# {line}" for line in choices))
+        self._stage(None, "partition", planned.graph)
+        return planned
+
     def _is_believed(self, region: Region) -> bool:
-        return self._backend.believes and self._backend.worker.has_agreed(region.text, region.signature)
+        return self._backend.believes and self._has_agreed(region.text, region.signature)
 
     def _kernel(self, name: str, region: Region) -> Kernel | Failed:
         artifact = self._backend.worker.compile(region.text, region.signature, self._backend.stages)
@@ -220,10 +241,7 @@ class Lowering:
             self._stage(name, stage, text)
         if self._backend.assembly:
             self._stage(name, "assembly", disassembled(artifact.code))
-        try:
-            return Kernel(artifact, region.signature)
-        except LoadError as error:
-            return Failed(str(error))
+        return self._load(artifact, region.signature)
 
     def agreed(self, region: Region, error: float) -> None:
         if region.signature.is_static:
@@ -278,10 +296,10 @@ class Lowering:
             )
         self._backend.report(event)
 
-    def _stage(self, region: str | None, name: str, content: GraphModule | str) -> None:
+    def _stage(self, region: str | None, name: str, content: Module | str) -> None:
         if not self._backend.stages:
             return
-        text = content if isinstance(content, str) else content.print_readable(print_output=False)
+        text = content.print_readable(print_output=False) if isinstance(content, GraphModule) else str(content)
         self._backend.report(Stage(self._number, self._phase, region, name, text))
         if (folder := self._backend.dump) is not None:
             folder /= f"graph{self._number}-{self._phase.value}"
@@ -309,6 +327,13 @@ class Verdicts:
         self.lowering.abandoned(self.name, self.region, reason)
 
 
+def _loaded(artifact: Artifact, signature: Signature) -> Kernel | Failed:
+    try:
+        return Kernel(artifact, signature)
+    except LoadError as error:
+        return Failed(str(error))
+
+
 def _forget_what_was_traced(graph: Module) -> None:
     """Fake values and stacks of each node, for which nobody asks a graph that only runs."""
     for module in graph.modules():
@@ -317,7 +342,7 @@ def _forget_what_was_traced(graph: Module) -> None:
                 node.meta.clear()
 
 
-def _boxed(graph: GraphModule) -> Compiled:
+def _boxed(graph: Module) -> Compiled:
     """The graph as AOTAutograd calls it: with all arguments in one list."""
     # Not at the top: versions of torch that this backend does not support have to be able to find it.
     from torch._functorch._aot_autograd.runtime_wrappers import _AnalyzeCustomOpInputOutputMode

@@ -1,9 +1,10 @@
-"""Native code of regions kept between processes: what the compiler would make of a region → what it made of it before.
+"""Native code of regions kept between processes: what the compiler would make of a region → what it made of it before;
+and of whole graphs how they are split into regions.
 
-An entry is found by all that decides it: the region, its signature, the lowering's own code, the versions of torch and
-torch-mlir, and the processor. It is code that will run, so that only a folder that nobody else can write is trusted,
-and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it agreed
-with eager, or that it differed and is not to run again; and beside that of a product, how it was timed.
+An entry is found by all that decides it: the region, its signature, the lowering's own code, the versions of Python,
+torch and torch-mlir, and the processor. It is code that will run, so that only a folder that nobody else can write is
+trusted, and an entry that does not match its digest is dropped. Beside the code of a region may lie a verdict: that it
+agreed with eager, or that it differed and is not to run again; and beside that of a product, how it was timed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import importlib.metadata
 import os
 import stat
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -28,7 +30,7 @@ MOST = 1 << 30
 PRUNED_EVERY = 64
 """Entries written by one process between two looks at how much there is."""
 PROCESSOR = ("model name", "flags")
-AGREES, DIFFERS, TIMED = ".agrees", ".differs", ".timed"
+AGREES, DIFFERS, TIMED, PLAN = ".agrees", ".differs", ".timed", ".plan"
 
 
 class ObjectCache:
@@ -78,6 +80,13 @@ class ObjectCache:
     def keep_timing(self, text: str, signature: Signature, threads: int, timing: str) -> None:
         self._write(self._path(text, signature).with_suffix(f"{TIMED}{threads}"), timing.encode())
 
+    def plan(self, graph: str) -> bytes | None:
+        """What `keep_plan` was told of the graph."""
+        return self._read(self._path(graph).with_suffix(PLAN))
+
+    def keep_plan(self, graph: str, plan: bytes) -> None:
+        self._write(self._path(graph).with_suffix(PLAN), plan)
+
     def _read(self, path: Path) -> bytes | None:
         try:
             if not _is_private(self._folder):
@@ -112,7 +121,7 @@ class ObjectCache:
             if self._written % PRUNED_EVERY == 1:
                 prune(self._folder, MOST)
 
-    def _path(self, text: str, signature: Signature) -> Path:
+    def _path(self, text: str, signature: Signature | None = None) -> Path:
         key = hashlib.blake2b(f"{_surroundings()}\n{signature}\n{text}".encode(), digest_size=16).hexdigest()
         return self._folder / key[:2] / key[2:]
 
@@ -127,12 +136,12 @@ def _is_private(folder: Path) -> bool:
 def _surroundings() -> str:
     """All that decides what becomes of a region beside the region."""
     versions = [importlib.metadata.version(name) for name in ("torch", "torch-mlir")]
-    return "\n".join((__version__, *versions, _lowering(), *_processor()))
+    return "\n".join((__version__, sys.version, *versions, _lowering(), *_processor()))
 
 
 def _lowering() -> str:
-    """The digest of the code that lowers."""
-    files = sorted((Path(__file__).parent / "lower").rglob("*.py"))
+    """The digest of the code that lowers, and of the table that it reads."""
+    files = sorted(file for file in (Path(__file__).parent / "lower").rglob("*") if file.suffix in (".py", ".json"))
     return hashlib.blake2b(b"".join(_digest(file.read_bytes()) for file in files)).hexdigest()
 
 

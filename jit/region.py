@@ -14,7 +14,7 @@ from .compare import compare
 from .runtime import Kernel
 
 if TYPE_CHECKING:
-    from .lower.importer import Region
+    from .lower.planned import Region
 
 MOST_COMPARED = 3
 """Distinct shapes on which a region is compared; one of static sizes has only one."""

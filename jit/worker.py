@@ -63,7 +63,7 @@ class Worker:
     def __init__(self, limits: Limits | None = None, cache: ObjectCache | None = None) -> None:
         """What is in `cache` is not compiled again, whichever process put it there."""
         self.limits = limits or Limits()
-        self._cache = cache
+        self.cache = cache
         self._closed = False
         self._lock = threading.Lock()
         self._child: Child | None = None
@@ -92,16 +92,16 @@ class Worker:
         with self._lock:
             for dump in (False, True):
                 self._remember((text, signature, dump), _condemned(reason))
-            if self._cache is not None:
-                self._cache.condemn(text, signature, reason)
+            if self.cache is not None:
+                self.cache.condemn(text, signature, reason)
 
     def has_agreed(self, text: str, signature: Signature) -> bool:
         """Whether the region's code gave what eager does, in this process or another."""
-        return self._cache is not None and self._cache.has_agreed(text, signature)
+        return self.cache is not None and self.cache.has_agreed(text, signature)
 
     def approve(self, text: str, signature: Signature) -> None:
-        if self._cache is not None:
-            self._cache.approve(text, signature)
+        if self.cache is not None:
+            self.cache.approve(text, signature)
 
     def _remember(self, key: tuple[str, Signature, bool], answer: Artifact | Failed) -> None:
         if len(self._compiled) >= REMEMBERED:
@@ -110,17 +110,17 @@ class Worker:
 
     def _kept(self, text: str, signature: Signature, dump: bool) -> Artifact | Failed:
         """The code from the cache, or from the compiler for the cache."""
-        if self._cache is None:
+        if self.cache is None:
             return self._ask(text, signature, dump)
-        if (reason := self._cache.verdict(text, signature)) is not None:
+        if (reason := self.cache.verdict(text, signature)) is not None:
             return _condemned(reason)
         if dump:
             return self._ask(text, signature, dump)
-        if (known := self._cache.load(text, signature)) is not None:
+        if (known := self.cache.load(text, signature)) is not None:
             return known
         answer = self._ask(text, signature, dump)
         if isinstance(answer, Artifact):
-            self._cache.store(text, signature, answer)
+            self.cache.store(text, signature, answer)
         return answer
 
     def _ask(self, text: str, signature: Signature, dump: bool) -> Artifact | Failed:
@@ -160,7 +160,7 @@ class Worker:
             self._child.end()
             self._child = None
         if self._child is None:
-            self._child = Child(self.limits, warm_up=self._cache is None or self._cache.is_empty)
+            self._child = Child(self.limits, warm_up=self.cache is None or self.cache.is_empty)
         if self._closed:
             raise RuntimeError("the interpreter is shutting down")
         return self._child

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import is_symbolic
-from torch.fx.node import map_arg
 from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras.fx_importer import FxImporter
 
-from .layout import described
+from .likeness import likeness
+from .planned import Region
 from .signature import ScalarSpec, Signature, Spec, TensorSpec
 from .sizes import output_shapes
 from .support import tensors
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    text: str
-    """The function `main` in the torch dialect."""
-    signature: Signature
-    output_shapes: Callable[[Sequence[object]], list[tuple[int, ...]]]
-    """From the arguments of a call to the shapes of its outputs."""
-    ops: tuple[str, ...]
-    """The ATen operators in it, in the order of the graph."""
-    precisions: tuple[torch.dtype, ...]
-    """For each output the coarsest type on the way to it: what was rounded to bfloat16 is no better as a float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +50,10 @@ class RegionImporter:
         return Region(text, signature, shapes, ops, _precisions(graph))
 
     def _text(self, module: GraphModule) -> str | None:
-        likeness = _likeness(module.graph)
-        if likeness not in self._texts:
-            self._texts[likeness] = _imported(module, self._context)
-        return self._texts[likeness]
-
-
-def _likeness(graph: Graph) -> str:
-    """The graph without the names of its nodes."""
-    numbers = {node: f"%{number}" for number, node in enumerate(graph.nodes)}
-    return "\n".join(
-        f"{node.op} {'' if node.op == 'placeholder' else node.target} {map_arg(node.args, numbers.__getitem__)} "
-        f"{map_arg(node.kwargs, numbers.__getitem__)} {described(node.meta.get('val'))}"
-        for node in graph.nodes
-    )
+        alike = likeness(module.graph)
+        if alike not in self._texts:
+            self._texts[alike] = _imported(module, self._context)
+        return self._texts[alike]
 
 
 def _precisions(graph: Graph) -> tuple[torch.dtype, ...]:

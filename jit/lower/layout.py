@@ -27,17 +27,6 @@ def is_packed(tensor: torch.Tensor, order: Sequence[int]) -> bool:
     return True
 
 
-def described(value: object) -> str:
-    """What values that are alike have in common."""
-    match value:
-        case torch.Tensor():
-            return f"{value.dtype}{tuple(value.shape)}{value.stride()}{value.device}"
-        case tuple() | list():
-            return f"({', '.join(map(described, value))})"
-        case _:
-            return repr(value)
-
-
 def _guess(size: int | torch.SymInt) -> int:
     """The size seen while tracing; reading it otherwise would guard on it."""
     return int(size.node.hint or 0) if isinstance(size, torch.SymInt) else size

@@ -18,7 +18,8 @@ from torch._ops import OpOverload
 from torch.fx import Graph, Node
 from torch.fx.node import Argument, map_arg
 
-from .layout import described, memory_order
+from .layout import memory_order
+from .likeness import described
 
 aten = torch.ops.aten
 Replace: TypeAlias = Callable[[Node], Node]

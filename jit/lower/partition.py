@@ -22,6 +22,7 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from .layout import memory_order
 from .movement import move
+from .planned import Left
 from .support import Reason, is_view, tensors
 
 Refusal: TypeAlias = Callable[[Node], Reason | None]
@@ -30,15 +31,6 @@ Edges: TypeAlias = Mapping[Node, tuple[Node, ...]]
 clone = torch.ops.aten.clone.default
 expand = torch.ops.aten.expand.default
 permute = torch.ops.aten.permute.default
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Calls of one operator that stay in ATen for one reason."""
-
-    operator: str
-    reason: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from torch.fx import GraphModule
 
-from .importer import NotImported, Region, RegionImporter
-from .partition import Left, partition
+from .importer import NotImported, RegionImporter
+from .partition import partition
+from .planned import Left, Plan, Region
 from .products import Choose, products_apart
 from .support import Reason, Table, hindrance, measured
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    graph: GraphModule
-    """Takes and gives what the original does. A region is a submodule: a graph that computes it with ATen, to be
-    replaced by a callable that takes the same arguments and returns the same tuple of contiguous tensors."""
-    regions: Mapping[str, Region]
-    """By the name of the submodule."""
-    left: tuple[Left, ...]
 
 
 def plan(graph: GraphModule, table: Table | None = None, choose: Choose | None = None) -> Plan:

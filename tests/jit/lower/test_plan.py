@@ -14,7 +14,8 @@ from torch.fx import GraphModule  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 from fullgraph.jit.lower.layout import memory_order  # noqa: E402
-from fullgraph.jit.lower.plan import Plan, plan  # noqa: E402
+from fullgraph.jit.lower.plan import plan  # noqa: E402
+from fullgraph.jit.lower.planned import Plan  # noqa: E402
 from fullgraph.jit.lower.signature import ScalarSpec, TensorSpec  # noqa: E402
 
 pytestmark = pytest.mark.torch

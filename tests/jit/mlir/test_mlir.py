@@ -367,27 +367,29 @@ def test_code_that_cannot_be_loaded(lines: Callable[[], list[str]], monkeypatch:
     compiles_eagerly(lines(), seen, "the object calls 'system', which native code may not")
 
 
-def test_a_graph_that_cannot_be_split(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(graph: object) -> None:
-        raise KeyError("val")
+def never_split(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """No other test may compile it: how a graph was split once is kept."""
+    return (x.exp2() * y + 7).cos()
 
-    monkeypatch.setattr("fullgraph.jit.lower.plan.plan", refuse)
+
+def refuse_to_split(graph: object, choose: object) -> None:
+    raise KeyError("val")
+
+
+def test_a_graph_that_cannot_be_split(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fullgraph.jit.lower.plan.plan", refuse_to_split)
     seen = Seen()
-    assert right(seen.compile(scaled))
+    assert right(seen.compile(never_split), never_split)
     compiles_eagerly(lines(), seen, "it cannot be split into regions: KeyError: 'val'")
 
 
 def test_a_training_graph_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """AOTAutograd still reads what it has noted in its own graph."""
-
-    def refuse(graph: object) -> None:
-        raise KeyError("val")
-
-    monkeypatch.setattr("fullgraph.jit.lower.plan.plan", refuse)
+    monkeypatch.setattr("fullgraph.jit.lower.plan.plan", refuse_to_split)
     seen = Seen()
     x, y = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8)
-    (found,) = torch.autograd.grad(seen.compile(scaled)(x, y).sum(), x)
-    (expected,) = torch.autograd.grad(scaled(x, y).sum(), x)
+    (found,) = torch.autograd.grad(seen.compile(never_split)(x, y).sum(), x)
+    (expected,) = torch.autograd.grad(never_split(x, y).sum(), x)
     torch.testing.assert_close(found, expected)
     assert [item.phase for item in seen.lowered] == [Phase.FORWARD, Phase.BACKWARD]
 
