@@ -13,12 +13,23 @@ import transformers
 from torch import Tensor, nn
 
 WORDS = 96
+IMAGE = 91
+"""The word that stands for a piece of a picture."""
 Inputs = dict[str, Tensor | bool]
 
 
 def _model(name: str, **settings: Any) -> nn.Module:
     model = getattr(transformers, name)
     return model(model.config_class(vocab_size=WORDS, **settings))
+
+
+def _seeing(name: str, vision: dict[str, Any], **tokens: int) -> nn.Module:
+    """With text that turns by place, height and width."""
+    turns = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
+    text = {**_HIDDEN, "num_key_value_heads": 2, "vocab_size": WORDS, "rope_parameters": turns}
+    tokens |= {"image_token_id": IMAGE, "video_token_id": 92}
+    model = getattr(transformers, name)
+    return model(model.config_class(vision_config=vision, text_config=text, **tokens))
 
 
 def text() -> Inputs:
@@ -37,12 +48,38 @@ def sound() -> Inputs:
     return {"input_values": torch.randn(2, 800)}
 
 
+def patches() -> Inputs:
+    """Two pictures of 4 × 4 patches, of which the text has every four as one token."""
+    marks = torch.tensor([[True] * 4 + [False] * 8] * 2)
+    words = torch.randint(5, 90, (2, 12)).masked_fill(marks, IMAGE)
+    grid = {"pixel_values": torch.randn(32, 384), "image_grid_thw": torch.tensor([[1, 4, 4]] * 2)}
+    return {**grid, "input_ids": words, "attention_mask": torch.ones_like(words), "mm_token_type_ids": marks.long()}
+
+
+def picture() -> Inputs:
+    """One of 4 × 4 patches, likewise."""
+    words = torch.cat([torch.full((1, 4), IMAGE), torch.randint(5, 90, (1, 8))], dim=1)
+    return {"pixel_values": torch.randn(1, 3, 32, 32), "input_ids": words, "attention_mask": torch.ones_like(words)}
+
+
 def bart() -> nn.Module:
     return _model("BartForConditionalGeneration", **_DEEP, **_STILL, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
 
 
 def ctrl() -> nn.Module:
     return _model("CTRLLMHeadModel", n_embd=32, n_head=2, n_layer=2, dff=64, n_positions=64)
+
+
+def glm4v() -> nn.Module:
+    vision = {"image_size": 32, "num_heads": 2, "intermediate_size": 64, "out_hidden_size": 32}
+    return _seeing("Glm4vForConditionalGeneration", {**_VISION, **vision}, image_start_token_id=IMAGE)
+
+
+def internvl() -> nn.Module:
+    vision = {**_HIDDEN, "image_size": [32, 32], "patch_size": [8, 8]}
+    text = {**_HIDDEN, "model_type": "qwen2", "vocab_size": WORDS, "num_key_value_heads": 2}
+    model = transformers.InternVLForConditionalGeneration
+    return model(model.config_class(vision_config=vision, text_config=text, image_token_id=IMAGE))
 
 
 def led() -> nn.Module:
@@ -80,6 +117,11 @@ def opt() -> nn.Module:
     return _model("OPTForCausalLM", **sizes, **settings, dropout=0.0, attention_dropout=0.0)
 
 
+def qwen_vl() -> nn.Module:
+    vision = {"num_heads": 2, "intermediate_size": 64, "out_hidden_size": 32, "window_size": 16}
+    return _seeing("Qwen2_5_VLForConditionalGeneration", {**_VISION, **vision}, vision_start_token_id=93)
+
+
 def reformer() -> nn.Module:
     axial = {"axial_pos_embds_dim": (8, 24), "axial_pos_shape": (2, 4), "attention_head_size": 16}
     sizes = {"hidden_size": 32, "num_attention_heads": 2, "feed_forward_size": 64, "is_decoder": False}
@@ -106,6 +148,7 @@ def xlm() -> nn.Module:
 
 
 _HIDDEN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+_VISION = {"depth": 2, "hidden_size": 32, "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2}
 _LAYERS = {
     "d_model": 32,
     **{f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in (("layers", 2), ("ffn_dim", 64))},

@@ -1,7 +1,7 @@
 """Writes `docs/fixes.md`: every site that `fullgraph verify --fix` finds in the examples and in models of transformers.
 
-    python tools/fix_table.py measure FOLDER    # resumable; stop it whenever you like
-    python tools/fix_table.py write FOLDER      # the page, of what was measured
+    python tools/fix_table.py measure FOLDER [TARGET …]    # resumable; stop it whenever you like
+    python tools/fix_table.py write FOLDER                 # the page, of what was measured
 
 Models are left out where transformers is not installed.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -26,6 +26,8 @@ MODELS = {
     "text": ("ctrl", "longformer", "mixtral", "reformer", "xlm"),
     "words": ("opt",),
     "pair": ("bart", "led", "m2m", "nllb_moe", "nllb_moe_drop", "switch"),
+    "patches": ("glm4v", "qwen_vl"),
+    "picture": ("internvl",),
     "sound": ("wav2vec", "wav2vec_drop"),
 }
 """Functions of `fix_models.py`: what makes the inputs → what makes the models."""
@@ -120,12 +122,12 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def main(step: str, folder: Path) -> None:
+def main(step: str, folder: Path, chosen: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     targets = [(*target, folder / f"{target[1].replace('/', '-')}.json") for target in commands()]
     if step == "measure":
         for _, name, arguments, kept in targets:
-            if not kept.exists():
+            if not kept.exists() and (not chosen or name in chosen):
                 print(name, flush=True)
                 measure(arguments, kept)
         return
@@ -139,6 +141,6 @@ def main(step: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("measure", "write"):
-        sys.exit("usage: python tools/fix_table.py measure|write FOLDER")
-    main(sys.argv[1], Path(sys.argv[2]))
+    if len(sys.argv) < 3 or sys.argv[1] not in ("measure", "write"):
+        sys.exit("usage: python tools/fix_table.py measure|write FOLDER [TARGET …]")
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
