@@ -49,7 +49,7 @@ def sound() -> Inputs:
 
 
 def patches() -> Inputs:
-    """Two pictures of 4 × 4 patches, of which the text has every four as one token."""
+    """Two pictures of 4 by 4 patches, of which the text has every four as one token."""
     marks = torch.tensor([[True] * 4 + [False] * 8] * 2)
     words = torch.randint(5, 90, (2, 12)).masked_fill(marks, IMAGE)
     grid = {"pixel_values": torch.randn(32, 384), "image_grid_thw": torch.tensor([[1, 4, 4]] * 2)}
@@ -57,7 +57,7 @@ def patches() -> Inputs:
 
 
 def picture() -> Inputs:
-    """One of 4 × 4 patches, likewise."""
+    """One of 4 by 4 patches, likewise."""
     words = torch.cat([torch.full((1, 4), IMAGE), torch.randint(5, 90, (1, 8))], dim=1)
     return {"pixel_values": torch.randn(1, 3, 32, 32), "input_ids": words, "attention_mask": torch.ones_like(words)}
 
