@@ -125,6 +125,9 @@ def test_the_pre_commit_hook_runs_from_a_clone(clone: Path, tmp_path_factory: py
     (project / "helpers.py").write_text("def read(x):\n    return x.sum().item()\n")
     (project / "m.py").write_text("import torch\n")
     (project / "notes.md").touch()
+    head = succeed("git", "rev-parse", "HEAD", cwd=clone).strip()
+    config = {"repos": [{"repo": str(clone), "rev": head, "hooks": [{"id": "fullgraph"}]}]}
+    (project / ".pre-commit-config.yaml").write_text(json.dumps(config))
     identity = ("-c", "user.name=test", "-c", "user.email=test@example.com")
     succeed("git", "init", "--quiet", cwd=project)
     succeed("git", "add", "--all", cwd=project)
@@ -132,7 +135,7 @@ def test_the_pre_commit_hook_runs_from_a_clone(clone: Path, tmp_path_factory: py
     home = str(tmp_path_factory.mktemp("pre-commit"))
 
     def hook(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = (sys.executable, "-m", "pre_commit", "try-repo", clone, "fullgraph", *arguments)
+        command = (sys.executable, "-m", "pre_commit", "run", *arguments)
         return call(*command, cwd=project, PRE_COMMIT_HOME=home)
 
     (project / "notes.md").write_text("more\n")
