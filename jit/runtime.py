@@ -31,6 +31,8 @@ class Kernel:
     """Whether the code was compiled for such inputs. Anything else in its hands would be read as what it is not."""
     call: Callable[[Sequence[Any], Sequence[Sequence[int]]], tuple[torch.Tensor, ...]]
     """Takes acceptable inputs and the shapes of the outputs."""
+    enter: Callable[..., tuple[torch.Tensor, ...]]
+    """Takes inputs that lie as the code was compiled for, and the shapes unless they are fixed."""
 
     def __init__(self, artifact: Artifact, signature: Signature) -> None:
         specs = [*signature.inputs, *signature.outputs]
@@ -51,8 +53,18 @@ class Kernel:
             **{spec.dtype: getattr(torch, spec.dtype) for spec in specs},
         }
         parallel = b"GOMP_parallel" in artifact.code
-        exec("\n".join([*_accepts(signature), *_call(signature, parallel)]), names)
-        self.accepts, self.call = names["accepts"], names["call"]
+        exec("\n".join([*_accepts(signature), *_call(signature), *_enter(signature, parallel)]), names)
+        self.accepts, self.call, self.enter = names["accepts"], names["call"], names["enter"]
+        self._signature = signature
+
+    def guard(self, inputs: Sequence[Any]) -> Callable[..., bool] | None:
+        """A quick test for inputs like these acceptable ones, which `enter` takes; None where it would not."""
+        if not inputs or not self._signature.is_static or not all(map(_lies, inputs, self._signature.inputs)):
+            return None
+        sizes, strides = [list(tensor.shape) for tensor in inputs], [list(tensor.stride()) for tensor in inputs]
+        # As Dynamo itself calls it, not as its stub has it.
+        guard = guards.TensorGuards(*inputs, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)  # type: ignore[arg-type]
+        return guard.check
 
 
 def _types(spec: Spec) -> Iterator[Any]:
@@ -75,7 +87,11 @@ def _accepts(signature: Signature) -> Iterator[str]:
 
 
 def _unpacked(signature: Signature) -> str:
-    return "".join(f"a{i}, " for i in range(len(signature.inputs))) + "= inputs" if signature.inputs else "pass"
+    return f"{_names(signature)}= inputs" if signature.inputs else "pass"
+
+
+def _names(signature: Signature) -> str:
+    return "".join(f"a{i}, " for i in range(len(signature.inputs)))
 
 
 def _conditions(name: str, spec: Spec) -> Iterator[str]:
@@ -93,15 +109,19 @@ def _conditions(name: str, spec: Spec) -> Iterator[str]:
                 yield from (f"{name}.size({dim}) == {size}" for dim, size in enumerate(shape) if size is not None)
 
 
-def _call(signature: Signature, parallel: bool) -> Iterator[str]:
+def _call(signature: Signature) -> Iterator[str]:
     yield "def call(inputs, shapes):"
     yield f" {_unpacked(signature)}"
-    arguments: list[str] = []
     for i, spec in enumerate(signature.inputs):
         if isinstance(spec, TensorSpec):
             fits = f"a{i}.is_contiguous()" if spec.strides is None else f"a{i}.stride() == {spec.strides}"
             yield f" if a{i}.is_neg() or not {fits}: a{i} = laid_out(a{i}, {spec.strides})"
-        arguments += _arguments(f"a{i}", spec)
+    yield f" return enter({_names(signature)}shapes)"
+
+
+def _enter(signature: Signature, parallel: bool) -> Iterator[str]:
+    yield f"def enter({_names(signature)}shapes=()):"
+    arguments = [argument for i, spec in enumerate(signature.inputs) for argument in _arguments(f"a{i}", spec)]
     for i, spec in enumerate(signature.outputs):
         if None in spec.shape:
             yield f" shape = tuple(shapes[{i}])"
@@ -128,6 +148,12 @@ def _arguments(name: str, spec: Spec) -> Iterator[str]:
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous tensor."""
     return tuple(accumulate((max(size, 1) for size in shape[:0:-1]), int.__mul__, initial=1))[::-1] if shape else ()
+
+
+def _lies(tensor: torch.Tensor, spec: Spec) -> bool:
+    """Whether native code can read the tensor where it is."""
+    strides = None if isinstance(spec, ScalarSpec) else spec.strides
+    return not tensor.is_neg() and (tensor.is_contiguous() if strides is None else tensor.stride() == strides)
 
 
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...] | None) -> torch.Tensor:

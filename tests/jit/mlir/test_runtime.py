@@ -154,6 +154,32 @@ def test_tensors_of_other_classes_are_not_accepted() -> None:
     assert not kernel(doubled("3,4"), same(3, 4)).accepts([torch.ones(3, 4).as_subclass(Own)])
 
 
+def test_a_guard_takes_inputs_like_those_it_was_made_of_and_no_others() -> None:
+    class Own(torch.Tensor):
+        pass
+
+    guard = kernel(doubled("3,4"), same(3, 4)).guard([torch.ones(3, 4)])
+    assert guard is not None
+    assert guard(torch.zeros(3, 4))
+    others = [
+        *(torch.ones(4, 3).t(), torch.ones(3, 5), torch.ones(12), torch.ones(3, 8)[:, ::2]),
+        *(torch.ones(3, 4, dtype=torch.float64), torch.ones(3, 4, device="meta"), torch.ones(3, 4).to_sparse()),
+        *(torch._neg_view(torch.ones(3, 4)), torch.ones(3, 4).as_subclass(Own)),
+    ]
+    assert not any(map(guard, others))
+
+
+@pytest.mark.parametrize("inputs", [[torch.ones(4, 3).t()], [torch._neg_view(torch.ones(3, 4))]])
+def test_inputs_that_have_to_be_laid_out_anew_make_no_guard(inputs: list[torch.Tensor]) -> None:
+    run = kernel(doubled("3,4"), same(3, 4))
+    assert run.accepts(inputs)
+    assert run.guard(inputs) is None
+
+
+def test_symbolic_sizes_and_numbers_make_no_guard() -> None:
+    assert kernel(doubled("?,?"), same(None, None)).guard([torch.ones(3, 4)]) is None
+
+
 def test_threads() -> None:
     run = kernel(doubled("?,?"), same(None, None))
 
