@@ -142,7 +142,7 @@ REFUSED = {
     ),
     "gives_its_input": ("    y = torch.where(y.sum() > 0, y + 1, y)\n    return x.mul_(1)\n", r"differs|shares"),
     "still_breaks": ("    if bool(y.sum() > 0):\n        y = y + 1\n", r"the graph"),
-    "breaks_elsewhere": (WHERE + "    SEEN.count(id(y.tolist()))\n", r"the graph"),
+    "breaks_elsewhere": (WHERE + "    SEEN.count(id(y.tolist()))\n", r"the graph.*, and no fix is known for that$"),
     "does_not_parse": ("    y = (\n", r"SyntaxError"),
     "kills_itself": (WHERE + "    import os\n    os.kill(os.getpid(), 9)\n", r"killed by SIGKILL"),
     "compiles_nothing": ("    torch._dynamo.skip_frame()\n" + IF, r"break|nothing"),
@@ -389,12 +389,6 @@ def test_two_fixes_at_once_have_to_hold_like_one(bench: Bench) -> None:
     assert "for line 6" in both.title
     assert both.outcome is Outcome.REJECTED
     assert mending.changed == ()
-
-
-def test_a_break_that_is_uncovered_and_has_no_fix_is_told_as_such(bench: Bench) -> None:
-    mending = bench.searched(CAPTURED.format(other="y.add_(1)"), "m.py")
-    (row,) = mended(mending).rows
-    assert row.reason == "a new break, at m.py:6: UserError, and no fix is known for that"
 
 
 def test_a_file_is_shown_whatever_way_its_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
