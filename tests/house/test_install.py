@@ -67,9 +67,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare_python(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the package and its core dependencies, installed as pre-commit does."""
     folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = folder / "bin/python"
-    succeed(python, "-m", "pip", "install", "--quiet", f"git+file://{clone}", cwd=folder)
+    succeed(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", f"git+file://{clone}", cwd=folder)
     return python
 
 
