@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+
+# Before anything imports torch. As many threads as before; those that wait for work leave the core to the other tests,
+# which otherwise take many times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session", autouse=True)
