@@ -279,12 +279,16 @@ class Search:
     def _unseen(self, fix: Fix, before: Version) -> Measured | None:
         """Whether the fix rewrites lines that no run came to: a way not taken, of which nothing is known."""
         ran = {place for standard in self._standards for place in standard.executed}
+        broke = {(item.path, item.line) for run in before.runs for item in run.breaks}
         moves = Moves(self.original, before.contents)
         for edit in fix.edits:
             first, last = edit.start[0], edit.end[0] - (edit.end[1] == 0)
             for held in before.statements(edit.path, first, last) if ran and edit.start != edit.end else ():
-                own = {moves.line(absolute(edit.path), line) for line in range(held.line, held.end_line + 1)} - {None}
-                if own and not any((shown(absolute(edit.path)), line) in ran for line in own):
+                lines, path = range(held.line, held.end_line + 1), shown(absolute(edit.path))
+                if any((path, line) in broke for line in lines):
+                    continue  # compiled code came here, be it the only code that does
+                own = {moves.line(absolute(edit.path), line) for line in lines} - {None}
+                if own and not any((path, line) in ran for line in own):
                     return Measured(Version(before.contents, (), self._kept), NEVER_RAN.format(held.line))
         return None
 

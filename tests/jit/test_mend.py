@@ -369,6 +369,16 @@ for seed in range(2):
 """With the number captured, the branch is the first thing that cannot be traced."""
 
 
+TRACED = """\
+import torch
+
+def f(x: torch.Tensor):
+    if torch.compiler.is_compiling():
+        torch._check_tensor_all((x <= 0) | (x >= 0) | x.isnan())
+    return x * 2
+"""
+
+
 def test_a_fix_is_tried_along_with_one_of_the_break_that_it_uncovers(bench: Bench) -> None:
     mending = bench.searched(CAPTURED.format(other="y - 1"), "m.py")
     alone, both = mended(mending).rows
@@ -389,6 +399,12 @@ def test_two_fixes_at_once_have_to_hold_like_one(bench: Bench) -> None:
     assert "for line 6" in both.title
     assert both.outcome is Outcome.REJECTED
     assert mending.changed == ()
+
+
+def test_a_way_that_only_compiled_code_takes_has_been_taken_where_it_broke(bench: Bench) -> None:
+    mending = bench.searched(TRACED, "m.py::f", inputs=("f32[3]",))
+    (row,) = mended(mending).rows
+    assert (row.line, row.outcome) == (5, Outcome.VERIFIED), row.reason
 
 
 def test_a_file_is_shown_whatever_way_its_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
