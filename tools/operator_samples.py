@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
+from unittest.mock import patch
 
 import torch
+from torch.testing._internal import common_utils
+from torch.testing._internal.opinfo import core
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -39,7 +42,7 @@ def samples(info: OpInfo, dtype: torch.dtype, dynamic: bool, gradient: bool) -> 
     """The largest where sizes are symbolic: a tensor without dimensions has none."""
     torch.manual_seed(0)
     gradient = gradient and dtype in info.supported_backward_dtypes("cpu")
-    every = list(islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), 8))
+    every = _first(8, info, dtype, gradient)
     if dynamic:
         return sorted(every, key=elements)[-SYMBOLIC:]
     return every[:: -(-len(every) // FIXED) or 1]
@@ -48,8 +51,14 @@ def samples(info: OpInfo, dtype: torch.dtype, dynamic: bool, gradient: bool) -> 
 def telling(info: OpInfo, dtype: torch.dtype) -> SampleInput:
     """Of its first samples one with a result, most tensors that have a layout, and the largest."""
     torch.manual_seed(0)
-    every = list(islice(info.sample_inputs("cpu", dtype), LOOKED_AT))
-    return max(every, key=partial(_tells, info))
+    return max(_first(LOOKED_AT, info, dtype), key=partial(_tells, info))
+
+
+def _first(count: int, info: OpInfo, dtype: torch.dtype, gradient: bool = False) -> list[SampleInput]:
+    """Without the two walks over the whole stack in which torch looks for the unittest that asks."""
+    unasked = [patch.object(module, "extract_test_fn", lambda: None) for module in (core, common_utils)]
+    with unasked[0], unasked[1]:
+        return list(islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), count))
 
 
 def _tells(info: OpInfo, sample: SampleInput) -> tuple[bool, int, int, int]:
