@@ -5,6 +5,7 @@ by who asks first.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ class TypeSource:
     """For mypy's own cache, and for the way by which it finds torch and no other library."""
     torch: Path
     identity: str
-    """The versions of all that decides what the types are."""
+    """The versions of all that decides what the types are, and the path that mypy reads from the environment."""
 
     def oracle(self, project: Project, remark: Callable[[str], None]) -> Oracle:
         """Whom to ask; told of each file for which there are no types."""
@@ -56,4 +57,4 @@ def type_source(root: Path, folder: Path) -> TypeSource:
             f"types need those of torch, which is not installed in {libraries}: pip install torch"
         ) from None
     own = hashlib.blake2b(str(torch).encode(), digest_size=8).hexdigest()
-    return TypeSource(folder / own, torch, repr((mypy, str(torch), version)))
+    return TypeSource(folder / own, torch, repr((mypy, str(torch), version, os.environ.get("MYPYPATH"))))

@@ -210,6 +210,15 @@ def test_what_has_been_found_with_types_is_not_asked_again(
     assert checked(project) == first
 
 
+def test_what_mypy_reads_from_the_environment_tells_kept_findings_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MYPYPATH", raising=False)
+    plain = type_source(tmp_path, tmp_path).identity
+    monkeypatch.setenv("MYPYPATH", str(tmp_path))
+    assert type_source(tmp_path, tmp_path).identity != plain
+
+
 def test_a_type_from_another_file_counts_as_that_file_has_it_now(project: ProjectOnDisk) -> None:
     """mypy follows a chain of imports that the interpreter had no reason to follow."""
     box = "from inner import Held\nfrom generic import Box\n\ndef made() -> Box[Held]: ...\n"
