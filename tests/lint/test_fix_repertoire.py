@@ -75,6 +75,17 @@ LOUD = [
         "w = x * 2\nw, x = torch._higher_order_ops.while_loop("
         "lambda w, x: (x < 1).any(), lambda w, x: (w + y, x * y), (w, x))",
     ),
+    (
+        "guard with",
+        "z = x[:, None]\nz.requires_grad = True  # a\nz = z * y\nx = z",
+        "z = x[:, None]\nif not torch.compiler.is_compiling():\n    z.requires_grad = True  # a\nz = z * y\nx = z",
+    ),
+    (
+        "guard with",
+        "z = x * 2\nif y is not None:\n    # b\n    z.requires_grad = True\nfor _ in range(2):\n    z = z * y\nx = z",
+        "z = x * 2\nif y is not None:\n    # b\n    if not torch.compiler.is_compiling():\n"
+        "        z.requires_grad = True\nfor _ in range(2):\n    z = z * y\nx = z",
+    ),
     (KEEP, "s = float(x.sum())\nx = x * (2 * s)", "s = x.sum().detach().double()\nx = x * (2 * s)"),
     (KEEP, "x = y * (2 * x.sum().item())", "x = y * (2 * x.sum().detach().double())"),
     (
@@ -185,6 +196,10 @@ SILENT = [
     (KEEP, "s = x.sum().item()\nx = x * [s][0]"),
     (KEEP, "s = int(x.sum())\nx = x * s"),
     ("guard with", "torch = None\nprint(x)"),
+    ("guard with", "x.requires_grad = True\nx = x * y"),
+    ("guard with", "z = x * y\nz.requires_grad = True\nx = z * 2"),
+    ("guard with", "z = x * y\nz.requires_grad = True\nw = z * 2\nx = torch.autograd.grad(w.sum(), z)[0]\nz = w"),
+    ("guard with", "z = x * y\nz.requires_grad = x.is_leaf\nz = z * 2"),
     (CHECK, "torch = y\nif (x < 0).any():\n    raise ValueError(torch)"),
     (KEEP, "s = x.sum().item()\ndef f():\n    nonlocal s\nx = x * s"),
     ("assert on", "assert not x.max().item() > 5"),
