@@ -9,6 +9,7 @@ Models are left out where transformers is not installed.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,11 +93,17 @@ def observed(kept: Path) -> Report:
 def sites(report: Mapping[str, Any]) -> Iterator[Site]:
     rows: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
     for row in report["fixes"]["sites"]:
-        rows.setdefault((row["path"].rpartition("site-packages/")[2], row["line"], row["code"]), []).append(row)
+        rows.setdefault((short(row["path"]), row["line"], row["code"]), []).append(row)
     for (path, line, code), tried in sorted(rows.items()):
         verified = [row["title"] for row in tried if row["outcome"] == "verified"]
         reasons = [f"{row['title']}: {row['reason']}" if row["title"] else row["reason"] for row in tried]
-        yield Site(f"{path}:{line}", code, verified[0] if verified else "", tuple(dict.fromkeys(reasons)))
+        told = tuple(dict.fromkeys(map(short, reasons)))
+        yield Site(f"{path}:{line}", code, verified[0] if verified else "", told)
+
+
+def short(text: str) -> str:
+    """With the files of an installed package named from the package on, as on every machine."""
+    return re.sub(r"\S*site-packages/", "", text)
 
 
 def section(group: str, targets: list[tuple[str, Report]]) -> Iterator[str]:
