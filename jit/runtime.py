@@ -150,10 +150,14 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(accumulate((max(size, 1) for size in shape[:0:-1]), int.__mul__, initial=1))[::-1] if shape else ()
 
 
-def _lies(tensor: torch.Tensor, spec: Spec) -> bool:
-    """Whether native code can read the tensor where it is."""
-    strides = None if isinstance(spec, ScalarSpec) else spec.strides
-    return not tensor.is_neg() and (tensor.is_contiguous() if strides is None else tensor.stride() == strides)
+def _lies(value: Any, spec: Spec) -> bool:
+    """Whether it is a tensor that native code can read where it is."""
+    match spec:
+        case TensorSpec(strides=strides):
+            in_place = value.is_contiguous() if strides is None else value.stride() == strides
+            return bool(in_place and not value.is_neg())
+        case ScalarSpec():
+            return False
 
 
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...] | None) -> torch.Tensor:

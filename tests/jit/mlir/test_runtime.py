@@ -16,6 +16,14 @@ from fullgraph.jit.worker import Worker
 pytestmark = pytest.mark.torch
 
 
+TIMES = """
+func.func @main(%a: !torch.vtensor<[3],f32>, %n: !torch.int) -> !torch.vtensor<[3],f32> {
+  %r = torch.aten.mul.Scalar %a, %n : !torch.vtensor<[3],f32>, !torch.int -> !torch.vtensor<[3],f32>
+  return %r : !torch.vtensor<[3],f32>
+}"""
+TIMES_SIGNATURE = Signature((TensorSpec("float32", (3,)), ScalarSpec("int64")), (TensorSpec("float32", (3,)),))
+
+
 @cache
 def kernel(text: str, signature: Signature) -> Kernel:
     worker = Worker()
@@ -117,13 +125,7 @@ def test_strides_that_were_compiled_for_need_no_copy(monkeypatch: pytest.MonkeyP
 
 
 def test_numbers() -> None:
-    text = """
-func.func @main(%a: !torch.vtensor<[3],f32>, %n: !torch.int) -> !torch.vtensor<[3],f32> {
-  %r = torch.aten.mul.Scalar %a, %n : !torch.vtensor<[3],f32>, !torch.int -> !torch.vtensor<[3],f32>
-  return %r : !torch.vtensor<[3],f32>
-}"""
-    signature = Signature((TensorSpec("float32", (3,)), ScalarSpec("int64")), (TensorSpec("float32", (3,)),))
-    run = kernel(text, signature)
+    run = kernel(TIMES, TIMES_SIGNATURE)
     (result,) = run.call([torch.ones(3), -7], [(3,)])
     assert result.tolist() == [-7.0] * 3
     assert not run.accepts([torch.ones(3), 1 << 63])
@@ -178,6 +180,7 @@ def test_inputs_that_have_to_be_laid_out_anew_make_no_guard(inputs: list[torch.T
 
 def test_symbolic_sizes_and_numbers_make_no_guard() -> None:
     assert kernel(doubled("?,?"), same(None, None)).guard([torch.ones(3, 4)]) is None
+    assert kernel(TIMES, TIMES_SIGNATURE).guard([torch.ones(3), -7]) is None
 
 
 def test_threads() -> None:
