@@ -121,7 +121,7 @@ def test_a_disk_that_can_only_be_read(tmp_path: Path) -> None:
     assert run("print(native(f))", *wrapper, **places) == "3\n"
     assert kept(tmp_path) == []
     assert run("print(native(f))", **places) == "3\n"
-    assert sorted(path.suffix for path in kept(tmp_path)) == ["", ".agrees"]
+    assert sorted(path.suffix for path in kept(tmp_path)) == ["", ".agrees", ".plan"]
     assert run("print(native(f), native(g))", *wrapper, **places) == "3 2\n"
 
 
