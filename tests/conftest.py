@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-# Before anything imports torch. As many threads as before; those that wait for work leave the core to the other tests,
-# which otherwise take many times as long.
+# Before anything imports torch: threads that wait for work leave the core to the other tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 

@@ -20,8 +20,9 @@ from torch._subclasses import FakeTensor
 from torch.fx import GraphModule, Node
 from torch.nn import Module
 
+from ..events import Left
 from .likeness import likeness
-from .planned import Left, Plan, Region
+from .planned import Plan, Region
 from .signature import Signature, TensorSpec
 
 NAMES = {"torch": torch, "device": torch.device, "inf": math.inf, "nan": math.nan}

@@ -20,9 +20,9 @@ from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 
+from ..events import Left
 from .layout import memory_order
 from .movement import move
-from .planned import Left
 from .support import Reason, is_view, tensors
 
 Refusal: TypeAlias = Callable[[Node], Reason | None]

@@ -7,9 +7,10 @@ from functools import partial
 
 from torch.fx import GraphModule
 
+from ..events import Left
 from .importer import NotImported, RegionImporter
 from .partition import partition
-from .planned import Left, Plan, Region
+from .planned import Plan, Region
 from .products import Choose, products_apart
 from .support import Reason, Table, hindrance, measured
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import Module
 
+from ..events import Left
 from .signature import Signature
 
 
@@ -22,15 +23,6 @@ class Region:
     """The ATen operators in it, in the order of the graph."""
     precisions: tuple[torch.dtype, ...]
     """For each output the coarsest type on the way to it: what was rounded to bfloat16 is no better as a float32."""
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Calls of one operator that stay in ATen for one reason."""
-
-    operator: str
-    reason: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
