@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
+from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +17,8 @@ from torch.utils import _pytree as pytree
 
 OPERATORS = "torch._higher_order_ops."
 """Whose functions compile their arguments by themselves, in eager code too."""
+INNER = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+"""Folders of torch and of this program."""
 
 
 class Call(NamedTuple):
@@ -27,6 +32,8 @@ class Call(NamedTuple):
     compiled: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    place: tuple[str, int] = ("", 0)
+    """File and line that compiled it."""
 
     def __call__(self) -> Any:
         return self.compiled(*self.args, **self.kwargs)
@@ -70,12 +77,20 @@ class Interception:
         owner = getattr(function, "__self__", None)
         named = type(owner) if owner is not None else function
         entry = getattr(named, "__qualname__", type(function).__qualname__)
+        place = _place(sys._getframe(1))
 
         @wraps(made)
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self.make(Call(entry, owner, function, made, args, kwargs))
+            return self.make(Call(entry, owner, function, made, args, kwargs, place))
 
         return run
+
+
+def _place(frame: FrameType | None) -> tuple[str, int]:
+    """The innermost line that is neither torch's nor ours."""
+    while frame is not None and frame.f_code.co_filename.startswith(INNER):
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from .digest import Digest
-from .mend.trial import Compared, Executed
+from .mend.trial import Compared, Composition, Executed
 
 
 class BreakKind(str, Enum):
@@ -372,6 +372,7 @@ Event: TypeAlias = (
     | Called
     | Remark
     | Executed
+    | Composition
     | Compared
     | Process
     | End
@@ -421,6 +422,8 @@ class Observation:
     shares: tuple[Share, ...] = ()
     """Of each process, where several were observed."""
     executed: tuple[Executed, ...] = ()
+    compositions: tuple[Composition, ...] = ()
+    """Of the modules that are compiled, where a fix is tried."""
     compared: Compared | None = None
     printed: str = ""
     """The end of what the program wrote to stdout."""

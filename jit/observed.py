@@ -29,7 +29,7 @@ from .events import (
     distinct_breaks,
     latest,
 )
-from .mend.trial import Compared, Executed
+from .mend.trial import Compared, Composition, Executed
 from .wire import decode
 
 NOTHING = "no call of a compiled function was seen"
@@ -77,6 +77,7 @@ def observation(target: str, written: Sequence[Event]) -> Observation:
         lowered=latest(event for event in events if isinstance(event, Lowered)),
         stages=tuple(event for event in events if isinstance(event, Stage)),
         executed=tuple(event for event in written if isinstance(event, Executed)),
+        compositions=tuple(event for event in written if isinstance(event, Composition)),
         compared=next((event for event in written if isinstance(event, Compared)), None),
         calls=tuple(calls.values()),
         remarks=tuple(dict.fromkeys(event.text for event in events if isinstance(event, Remark))),

@@ -37,7 +37,7 @@ from .events import (
     Symbol,
     Traced,
 )
-from .mend.trial import Compared, Difference, Executed
+from .mend.trial import Compared, Composition, Difference, Executed, Kind
 
 S = TypeVar("S", Guard, Symbol)
 
@@ -90,6 +90,9 @@ def decode(line: str) -> Event:
             return Remark(**fields)
         case "Executed":
             return Executed(**_tuples(fields))
+        case "Composition":
+            kinds = tuple(Kind(**item | {"functions": _pairs(item["functions"])}) for item in fields["kinds"])
+            return Composition(**fields | {"kinds": kinds, "modules": _pairs(fields["modules"])})
         case "Compared":
             return Compared(**fields | {"differences": tuple(Difference(**item) for item in fields["differences"])})
         case "Process":
@@ -103,6 +106,10 @@ def decode(line: str) -> Event:
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _pairs(items: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
+    return tuple(map(tuple, items))
 
 
 def _node(fields: dict[str, Any]) -> GuardNode:

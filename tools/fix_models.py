@@ -1,11 +1,14 @@
 """Small models of transformers with random weights and the inputs they take: the targets of `fix_table.py`.
 
+    python tools/fix_models.py MODEL INPUTS [train]    # compile the model, and call it twice
+
 Those with layers that are left out at times, or with experts, have no dropout: a layer that always runs draws more
 numbers than one that is left out, so that all later draws are others.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -166,3 +169,15 @@ _WAVES = {
     **{f"{name}_dropout": 0.0 for name in ("hidden", "attention", "activation", "feat_proj")},
 }
 _STILL = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
+
+
+def main(name: str, inputs: str, mode: str = "eval") -> None:
+    torch.manual_seed(0)
+    given = globals()[inputs]()
+    model = torch.compile(globals()[name]().train(mode == "train"))
+    for _ in range(2):
+        model(**given)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -32,8 +32,10 @@ MODELS = {
     "sound": ("wav2vec", "wav2vec_drop"),
 }
 """Functions of `fix_models.py`: what makes the inputs → what makes the models."""
-TRAINED = frozenset({"bart", "led", "m2m", "nllb_moe_drop", "opt", "wav2vec", "wav2vec_drop"})
-"""Those that leave layers out or mask their input, which they do in training only."""
+DROPPING = frozenset({"bart", "m2m", "nllb_moe_drop", "opt", "wav2vec_drop"})
+"""Those that leave layers out, which they do in training only."""
+MASKING = frozenset({"wav2vec"})
+"""Those that mask their input, likewise."""
 LIMIT_S = 3600
 Report = Mapping[str, Any] | str
 """Of one target, or why there is none."""
@@ -66,9 +68,13 @@ def commands() -> Iterator[tuple[str, str, list[str]]]:
         return
     makers = sorted((model, inputs) for inputs, models in MODELS.items() for model in models)
     for model, inputs in makers:
-        given = ["--first-party", "transformers", "--input", f"tools/fix_models.py::{inputs}"]
-        mode = ["--train"] * (model in TRAINED)
-        yield "Models", model, [f"tools/fix_models.py::{model}()", *given, *mode]
+        given = ["--first-party", "transformers"]
+        if model in DROPPING:
+            options = ["--input", f"tools/fix_models.py::{inputs}", "--train"]
+            yield "Models", model, [f"tools/fix_models.py::{model}()", *given, *options]
+        else:
+            mode = ["train"] * (model in MASKING)
+            yield "Models", model, [*given, "tools/fix_models.py", "--", model, inputs, *mode]
 
 
 def measure(arguments: list[str], kept: Path) -> None:

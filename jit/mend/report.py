@@ -22,6 +22,8 @@ class Figures:
     recompiles: int
     compile_s: float
     step_s: float | None
+    elements: int
+    """Of all results in graphs, as often as these run."""
 
 
 @dataclass(frozen=True, slots=True)

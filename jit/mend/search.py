@@ -9,18 +9,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullgraph.lint.apply import patch
-from fullgraph.lint.findings import Fix
+from fullgraph.lint.findings import Effect, Fix
 
 from ..events import Break, Observation, Status
 from ..isolate import Pool
 from ..kept import Kept
 from ..merge import merged
-from ..targets import Job
+from ..targets import Job, Object
 from ..verify import TargetReport
 from .lab import Contents, Lab, Standard, Unfit, modes
 from .moved import Moves
+from .parts import Place, broken_lines, in_parts, recompiled_lines
 from .report import Figures, Mended, Outcome, Row
 from .sites import Site, absolute, applied, shown, sites
+from .trial import Composition
 from .verdict import Judge, Version, inputs, largest, of_eager
 
 FAKE = "--fake computes nothing, so that no fix can be proven"
@@ -29,6 +31,11 @@ NONE_FOR_THAT = "and no fix is known for that"
 NEVER_RAN = "line {} never ran, so nothing is known of it"
 PAIRS = 3
 """Second fixes that are tried along with one that uncovers another break."""
+BREAKING = frozenset({Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR})
+MOST = 0.5
+"""Of what graphs compute, the share that they still have to."""
+DEEPEST = 4
+"""How often a module is taken apart."""
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
 
 Report = Callable[[Job, Observation, Contents], TargetReport]
@@ -112,6 +119,8 @@ class Search:
         self._kept = kept
         self._report = report
         self._rows: list[Row] = []
+        self._unfixed: list[Row] = []
+        """Of sites for which there was no fix; they come last."""
         self._tried: set[tuple[str, str, str, bytes]] = set()
         self._remark: str | None = None
         self._standards: tuple[Standard, ...] = ()
@@ -127,7 +136,7 @@ class Search:
             self._remark = FAKE
         elif self._seen.observation.status not in (Status.OK, Status.FAILED):
             self._remark = f"no fix is tried: {self._seen.observation.status.value}"
-        elif accepted or any(site.fixes for site in sites(self._seen, self.original)):
+        elif accepted or any(map(self._may_mend, sites(self._seen, self.original))):
             try:
                 self._search(accepted)
                 return
@@ -137,6 +146,11 @@ class Search:
         self._rows = [
             _row(site, site.line, figures, self._remark or NO_FIX) for site in sites(self._seen, self.original)
         ]
+
+    def _may_mend(self, site: Site) -> bool:
+        """Whether there is anything to try; what compiles an object is no line of the program's."""
+        in_parts = site.effect in BREAKING and not isinstance(self._job.target.program, Object)
+        return bool(site.fixes) or in_parts
 
     def spoilt(self, accepted: list[Accepted]) -> bool:
         """All together once more: whether something did not hold, so that the last fix had to go."""
@@ -183,6 +197,10 @@ class Search:
             accepted.pop().withdraw(f"{self._job.target.text}: {found.reason}")
         while site := self._next(version):
             version = self._try(site, version, accepted)
+        while composition := self._next_composition(version):
+            version = self._in_parts(composition, version, accepted)
+        mended = {(row.path, row.line, row.code) for row in self._rows if row.outcome is Outcome.VERIFIED}
+        self._rows += [row for row in self._unfixed if (row.path, row.line, row.code) not in mended]
 
     def _next(self, version: Version) -> Site | None:
         """The first site that was not tried yet; those without a fix come last, since others may lead to one."""
@@ -214,18 +232,21 @@ class Search:
         """The version with the first of the site's fixes that holds; the one before if none does."""
         row = self._row(site, before)
         if not site.fixes:
-            self._rows.append(row)
+            self._unfixed.append(row)
         for attempt in self._attempts(site, before):
-            found = attempt.found
+            if attempt.found.reason is None:
+                self._accept(site, before, attempt, accepted)
+                return attempt.found.version
             self._rows.append(_tried(row, attempt))
-            if found.reason is None:
-                first, whole = len(self._rows) - 1, {**_contents(accepted), **attempt.contents}
-                self._rows += self._gone(site, before, found.version)
-                accepted.append(Accepted(self._rows, first, len(self._rows) - 1, whole))
-                if before.contents == self.original and not found.later:
-                    self._proven = attempt.contents
-                return found.version
         return before
+
+    def _accept(self, site: Site, before: Version, attempt: Attempt, accepted: list[Accepted]) -> None:
+        first, whole = len(self._rows), {**_contents(accepted), **attempt.contents}
+        self._rows.append(_tried(self._row(site, before), attempt))
+        self._rows += self._gone(site, before, attempt.found.version)
+        accepted.append(Accepted(self._rows, first, len(self._rows) - 1, whole))
+        if before.contents == self.original and not attempt.found.later:
+            self._proven = attempt.contents
 
     def _attempts(self, site: Site, before: Version) -> Iterator[Attempt]:
         """Each fix of the site, then those that uncover a break together with a fix of that one."""
@@ -258,6 +279,50 @@ class Search:
             title = f"{first.title} and, for line {self._line(other, between)}, {fix.title}"
             safety = "safe" if (first.safety, fix.safety) == ("safe", "safe") else "unsafe"
             yield Attempt(title, safety, contents, found)
+
+    def _next_composition(self, version: Version) -> Composition | None:
+        """The first compiled module that was not taken apart yet."""
+        for run in version.runs:
+            for item in run.compositions:
+                key = (item.path, item.kinds[0].name, "", version.text(item.path, item.line))
+                if key not in self._tried:
+                    self._tried.add(key)
+                    return item
+        return None
+
+    def _in_parts(self, composition: Composition, before: Version, accepted: list[Accepted]) -> Version:
+        """What no fix of its own removes stays outside of all that is compiled, where that leaves most of it."""
+        attempt = self._attempt_in_parts(composition, before)
+        if attempt is None:
+            return before
+        after, reason = attempt.found.version, attempt.found.reason
+        broken = (site for site in self._sites(before) if site.effect in BREAKING)
+        gone = None if reason else next((site for site in broken if Judge(site, before, after).is_gone()), None)
+        if gone is None:
+            untried = [row for row in self._unfixed if row.outcome is Outcome.NO_FIX]
+            self._unfixed = [_tried(row, attempt) if reason and row in untried else row for row in self._unfixed]
+            return before
+        self._accept(gone, before, attempt, accepted)
+        return after
+
+    def _attempt_in_parts(self, composition: Composition, before: Version) -> Attempt | None:
+        """Parts that break, or are compiled again, once they stand by themselves are taken apart in their turn."""
+        broken, again, attempt = frozenset(broken_lines(before.runs)), frozenset[Place](), None
+        for _ in range(DEEPEST):
+            fix = in_parts(composition, broken, again, before.contents[absolute(composition.path)])
+            if fix is None:
+                break
+            contents = applied(fix, before.contents)
+            found = self._measured(None, before, contents)
+            if found.reason is None and (reason := _little(before.figures, found.version.figures)):
+                found = replace(found, reason=reason)
+            attempt = Attempt(fix.title, fix.safety, contents, found)
+            runs, known = found.version.runs, (broken, again)
+            broken |= frozenset(broken_lines(runs))
+            again |= recompiled_lines(runs) - recompiled_lines(before.runs)
+            if found.reason is None or (broken, again) == known:
+                break
+        return attempt
 
     def _row(self, site: Site, version: Version) -> Row:
         return _row(site, self._line(site, version), version.figures, NO_FIX)
@@ -311,6 +376,12 @@ class Search:
 
 def _row(site: Site, line: int, before: Figures, reason: str) -> Row:
     return Row(site.path, line, site.code, "", "", Outcome.NO_FIX, reason, before)
+
+
+def _little(before: Figures, after: Figures) -> str | None:
+    """Whether so much runs in Python now that it is no way of compiling the program any more."""
+    share = after.elements / before.elements if before.elements else 1.0
+    return None if share >= MOST else f"graphs compute only {share:.0%} of the elements that they did"
 
 
 def _tried(row: Row, attempt: Attempt) -> Row:

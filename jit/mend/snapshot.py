@@ -23,7 +23,9 @@ MOST_LEAVES = 20_000
 DEPTH = 8
 ITEMS = 1000
 PLAIN = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.Size, range)
-INTERNAL = frozenset(vars(torch.nn.Module())) | {"_torchdynamo_orig_callable", "_forward_pre_hooks_with_kwargs"}
+INTERNAL = frozenset(vars(torch.nn.Module())) | {
+    *("_torchdynamo_orig_callable", "_forward_pre_hooks_with_kwargs", "_compiled_call_impl", "_is_torch_compile")
+}
 """Attributes of every module: torch's own."""
 
 

@@ -11,6 +11,16 @@ GRADIENTS = "inputs with gradients"
 
 
 @dataclass(frozen=True, slots=True)
+class Released:
+    """A function that a decorator compiled, or in it a module, by the text that stands for it."""
+
+    path: str
+    function: str
+    """The qualified name; empty at module level."""
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A run whose behaviour is kept in a file, or held against that of another run."""
 
@@ -28,8 +38,8 @@ class Trial:
     """Tell which lines of first-party files are executed."""
     unsteady: tuple[str, ...] = ()
     """Variables of modules that are not compared."""
-    watched: tuple[tuple[str, str], ...] = ()
-    """Path and qualified name of functions whose calls are kept, though they are compiled no longer."""
+    watched: tuple[Released, ...] = ()
+    """What is compiled as a whole no longer, and whose calls are kept all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,32 @@ class Executed:
 
     path: str
     lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A class of modules."""
+
+    name: str
+    is_torch: bool
+    """It is one of torch's own."""
+    holds: str
+    """How to come by the modules in it: `list` and `dict` as one does with these, else by their names."""
+    runs: bool
+    """It can be called, and so be compiled by itself."""
+    functions: tuple[tuple[str, int, int], ...]
+    """Path, first and last line of each that it defines, and of its `forward`; torch's own have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A module that is compiled, the line that does so, and what it is made of."""
+
+    path: str
+    line: int
+    kinds: tuple[Kind, ...]
+    modules: tuple[tuple[str, int], ...]
+    """Dotted names in it, its own being empty, and the positions of their kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +99,5 @@ class Compared:
     largest_gradient: float | None
     step_s: float | None
     """The quickest call for which nothing was compiled."""
+    elements: int = 0
+    """Of all results in the graphs that ran, counted each time, in the calls that the program made itself."""

@@ -59,6 +59,7 @@ class Version:
             sum(item.variation not in (OTHERS, GRADIENTS) for run in self.runs for item in run.recompiles),
             round(sum(frame.compile_s for run in self.runs for frame in run.frames), 4),
             max(steps, default=None),
+            sum(run.compared.elements for run in self.runs if run.compared),
         )
 
 
@@ -177,7 +178,7 @@ class Judge:
             if count > known:
                 times = f"{count} time{'s' * (count > 1)}"
                 return f"{function[1]} is compiled again {times}, not {known}"
-        fewest, all_in_all = len(_asked(before, varied)), len(_asked(seen, varied))
+        fewest, all_in_all = len(asked(before, varied)), len(asked(seen, varied))
         return f"{all_in_all} recompiles in all, not {fewest}" if all_in_all > fewest else None
 
     def _printed(self, standard: Standard, before: Observation, seen: Observation) -> str | None:
@@ -217,14 +218,14 @@ def _even_before(standard: Standard, before: Observation) -> str | None:
     return found and f"without the fix too, compiled code does otherwise than eager code: {found}"
 
 
-def _asked(seen: Observation, varied: bool) -> list[Recompile]:
+def asked(seen: Observation, varied: bool) -> list[Recompile]:
     """Not for the gradients that only these runs ask for; `varied` counts the other inputs that nobody asked for."""
     return [item for item in seen.recompiles if item.variation != GRADIENTS and (varied or item.variation != OTHERS)]
 
 
 def _recompiles(seen: Observation, varied: bool) -> Counter[tuple[str, str]]:
     """How often each function was compiled again: the one of its parts for which that happened most often."""
-    parts = Counter((item.frame.partition("/")[0], item.path, item.function) for item in _asked(seen, varied))
+    parts = Counter((item.frame.partition("/")[0], item.path, item.function) for item in asked(seen, varied))
     most = Counter[tuple[str, str]]()
     for (_, path, name), count in parts.items():
         most[path, name] = max(most[path, name], count)

@@ -1,4 +1,4 @@
-"""Functions that a fix compiles no longer as a whole: their calls are kept and compared as those of compiled ones."""
+"""What a fix compiles no longer as a whole: calls are kept and compared as those of compiled functions and modules."""
 
 from __future__ import annotations
 
@@ -11,29 +11,56 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
+from .trial import Released
+
 MARK = "__fullgraph_watched__"
-"""Decorates them, and is known everywhere."""
-Named = tuple[tuple[str, str], ...]
+"""Decorates functions, is called with modules, and is known everywhere."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def released(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Named:
-    """Path and qualified name of what a decorator compiles in `old`, and none in `new`."""
+def released(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Released, ...]:
+    """What is compiled in `old`, by a decorator or a statement of its own, and as a whole no more in `new`."""
     changed = [path for path in sorted(new) if new[path] != old.get(path, new[path])]
-    return tuple((path, name) for path in changed for name in _released(_compiled(old[path]), _compiled(new[path])))
+    return tuple(item for path in changed for item in _released(path, old[path], new[path]))
 
 
-def _released(old: Mapping[str, bool], new: Mapping[str, bool]) -> Iterator[str]:
-    return (name for name, compiled in old.items() if compiled and new.get(name) is False)
-
-
-def _compiled(source: bytes) -> dict[str, bool]:
-    """Functions by their qualified names, and whether a decorator compiles them."""
+def _released(path: str, old: bytes, new: bytes) -> Iterator[Released]:
     try:
-        tree = ast.parse(source)
+        before, after = ast.parse(old), ast.parse(new)
     except SyntaxError:
-        return {}
+        return
+    decorated = _decorated(after)
+    for name, compiled in _decorated(before).items():
+        if compiled and decorated.get(name) is False:
+            yield Released(path, name)
+    left = set(_stated(after))
+    yield from (Released(path, *item) for item in dict.fromkeys(_stated(before)) if item not in left)
+
+
+def _decorated(tree: ast.Module) -> dict[str, bool]:
+    """Functions by their qualified names, and whether a decorator compiles them."""
     return {name: any(map(_compiles, node.decorator_list)) for name, node in _definitions(tree, "")}
+
+
+def _stated(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Function, and what stands in it for a module that a statement compiles."""
+    for name, body in (("", tree), *_definitions(tree, "")):
+        for node in _own(body):
+            match node:
+                case ast.Assign(targets=[target], value=ast.Call() as call) if call.args and _compiles(call):
+                    yield name, ast.unparse(target)
+                case ast.AnnAssign(target=target, value=ast.Call() as call) if call.args and _compiles(call):
+                    yield name, ast.unparse(target)
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="compile"))):
+                    yield name, ast.unparse(target)
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, in its order, without the functions and classes in it."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, Definition | ast.ClassDef):
+            yield from _own(child)
 
 
 def _compiles(decorator: ast.expr) -> bool:
@@ -58,19 +85,19 @@ def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Definition]]
 
 
 @contextlib.contextmanager
-def watching(watched: Named, decorator: Callable[[Any], Any]) -> Iterator[None]:
-    """Until the context closes, what is imported has the decorator on these functions. No line is another for that."""
-    names = defaultdict[str, set[str]](set)
-    for path, name in watched:
-        names[path].add(name)
+def watching(watched: Iterable[Released], mark: Callable[[Any], Any]) -> Iterator[None]:
+    """Until the context closes, what is imported has the mark on these. No line is another for that."""
+    named = defaultdict[str, list[Released]](list)
+    for item in watched:
+        named[item.path].append(item)
     loader: Any = SourceFileLoader
     original = loader.source_to_code
 
     def source_to_code(self: Any, data: Any, path: str, **options: Any) -> Any:
-        wanted = names.get(os.path.abspath(path))  # noqa: PTH100  (links stay as they are written)
+        wanted = named.get(os.path.abspath(path))  # noqa: PTH100  (links stay as they are written)
         return original(self, _marked(ast.parse(data), wanted) if wanted else data, path, **options)
 
-    setattr(builtins, MARK, decorator)
+    setattr(builtins, MARK, mark)
     loader.source_to_code = source_to_code
     try:
         yield
@@ -79,9 +106,38 @@ def watching(watched: Named, decorator: Callable[[Any], Any]) -> Iterator[None]:
         delattr(builtins, MARK)
 
 
-def _marked(tree: ast.Module, names: Iterable[str]) -> ast.Module:
-    for name, node in _definitions(tree, ""):
-        if name in names:
+def _marked(tree: ast.Module, wanted: Iterable[Released]) -> ast.Module:
+    functions: dict[str, ast.Module | Definition] = {"": tree, **dict(_definitions(tree, ""))}
+    for item in wanted:
+        node = functions.get(item.function)
+        if item.module and node is not None:
+            _Marking(item.module).visit(node)
+        elif isinstance(node, Definition):
             place = node.decorator_list[0] if node.decorator_list else node
             node.decorator_list.insert(0, ast.copy_location(ast.Name(MARK, ast.Load()), place))
     return tree
+
+
+class _Marking(ast.NodeTransformer):
+    """Marks a module right before the first statement that compiles parts of it."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._done = False
+
+    def visit_For(self, node: ast.For) -> Any:
+        return self._after_mark(node, node.iter) or self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self._after_mark(node, node.value) or node
+
+    def _after_mark(self, node: ast.stmt, expression: ast.expr) -> list[ast.stmt] | None:
+        text, held = ast.unparse(expression), ast.unparse(node)
+        if self._done or not text.startswith((f"{self._module}.", f"{self._module}[")) or ".compile(" not in held:
+            return None
+        self._done = True
+        call = ast.Call(ast.Name(MARK, ast.Load()), [ast.parse(self._module, mode="eval").body], [])
+        marked = ast.Expr(call)
+        for item in ast.walk(marked):
+            ast.copy_location(item, node)
+        return [marked, node]

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,12 +23,14 @@ from .. import vary
 from ..capture.paths import Paths
 from ..compiled_calls import Call, Interception, copied, intercepted
 from ..events import Called, Event, Traced
+from .composition import composed
 from .difference import compared
 from .others import others
 from .snapshot import VARIABLE, Named, Photographer, Snapshot
 from .stage import staged
 from .trial import GRADIENTS, OTHERS, Executed, Trial
 from .watch import watching
+from .work import Work, working
 
 RECORDED = 200
 """Calls."""
@@ -102,6 +104,9 @@ class Witness:
         self._record = Record()
         self._reference: Record = pickle.loads(trial.against.read_bytes()) if trial.against else self._record
         self._owners: dict[str, Any] = {}
+        self._places: dict[tuple[str, int], Any] = {}
+        """File and line that compiled something, and whose method it is."""
+        self._work, self._asked_for = Work(), 0
         self._entries: dict[str, tuple[Call, bool]] = {}
         """The first call of each, its tensors copied, and whether gradients were recorded."""
         self._interception = Interception(self._call, self._made)
@@ -132,11 +137,19 @@ class Witness:
             for context in changed:
                 stack.enter_context(context)
             self._interception = stack.enter_context(intercepted(self._call, self._made))
-            stack.enter_context(watching(self._trial.watched, lambda made: self._interception.standing(made, made)))
+            stack.enter_context(watching(self._trial.watched, self._watched))
+            self._work = stack.enter_context(working())
             if self._trial.lines:
                 stack.callback(sys.settrace, sys.gettrace())
                 sys.settrace(self._trace)
             yield
+
+    def _watched(self, made: Any) -> Any:
+        """What was compiled as a whole: its calls go through ours still."""
+        if not isinstance(made, torch.nn.Module):
+            return self._interception.standing(made, made)
+        made._compiled_call_impl = self._interception.standing(made._call_impl, made._call_impl)
+        return made
 
     def _trace(self, frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
         name = frame.f_code.co_filename
@@ -157,6 +170,7 @@ class Witness:
             return self._made(call)
         owner = {call.entry: call.owner if call.owner is not None else call.function}
         self._owners |= owner
+        self._places.setdefault(call.place, call.owner)
         if call.entry not in self._entries and len(self._entries) < ENTRIES:
             self._entries[call.entry] = copied(call), torch.is_grad_enabled()
         if self._made_up:
@@ -274,6 +288,7 @@ class Witness:
     def end(self) -> None:
         """After the program: keep what it has left, then call each of its compiled functions with other inputs."""
         self._record.end, self._record.random = self._state(), _random()
+        self._asked_for = self._work.elements
         if self._is_object or not self._trial.others:
             return  # it has been called so already
         for first, gradients in self._entries.values():
@@ -290,8 +305,12 @@ class Witness:
             self._trial.record.write_bytes(pickle.dumps(self._record))
         for path, lines in sorted(self._lines.items()):
             self._emit(Executed(path, tuple(sorted(lines))))
+        for (file, line), owner in self._places.items():
+            if isinstance(owner, torch.nn.Module) and self._paths.first_party(file) and not self._trial.eager:
+                self._emit(composed(owner, self._paths.shown(file), line, self._paths.shown))
         step = min(self._steps, default=None)
-        self._emit(compared(self._record, self._reference, self._trial.eager, self._trial.unsteady, step))
+        found = compared(self._record, self._reference, self._trial.eager, self._trial.unsteady, step)
+        self._emit(replace(found, elements=self._asked_for))
 
 
 def _arguments(call: Call) -> Named:
