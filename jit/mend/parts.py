@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fullgraph.lint.apply import rows_of
 from fullgraph.lint.findings import Edit, Fix
 
-from ..events import Observation
+from ..events import Break, CallSite, Observation
 from .trial import Composition, Kind
 from .verdict import asked
 
@@ -40,8 +40,12 @@ def broken_lines(runs: Iterable[Observation]) -> Iterator[Place]:
     for run in runs:
         for item in run.breaks:
             path, _, line = item.root.rpartition(":")
-            yield from ((item.path, item.line), (path, int(line)))
-            yield from ((call.path, call.line) for call in item.stack)
+            yield from ((path, int(line)), *((call.path, call.line) for call in lines_of(item)))
+
+
+def lines_of(broken: Break) -> tuple[CallSite, ...]:
+    """First-party calls down to the line that breaks."""
+    return (*broken.stack, CallSite(broken.path, broken.line, broken.function))
 
 
 def recompiled_lines(runs: Iterable[Observation]) -> frozenset[Place]:

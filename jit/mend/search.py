@@ -19,10 +19,11 @@ from ..targets import Job, Object
 from ..verify import TargetReport
 from .lab import Contents, Lab, Standard, Unfit, modes
 from .moved import Moves
-from .parts import Place, broken_lines, in_parts, recompiled_lines
+from .parts import Place, broken_lines, in_parts, lines_of, recompiled_lines
 from .report import Figures, Mended, Outcome, Row
 from .sites import Site, absolute, applied, shown, sites
 from .trial import Composition
+from .unforeseen import fix_above
 from .verdict import Judge, Version, inputs, largest, of_eager
 
 FAKE = "--fake computes nothing, so that no fix can be proven"
@@ -32,7 +33,7 @@ NEVER_RAN = "line {} never ran, so nothing is known of it"
 PAIRS = 3
 """Second fixes that are tried along with one that uncovers another break."""
 BREAKING = frozenset({Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR})
-MOST = 0.5
+LEAST = 0.25
 """Of what graphs compute, the share that they still have to."""
 DEEPEST = 4
 """How often a module is taken apart."""
@@ -197,8 +198,8 @@ class Search:
             accepted.pop().withdraw(f"{self._job.target.text}: {found.reason}")
         while site := self._next(version):
             version = self._try(site, version, accepted)
-        while composition := self._next_composition(version):
-            version = self._in_parts(composition, version, accepted)
+        while attempt := next(self._outside(version), None):
+            version = self._leave_out(attempt, version, accepted)
         mended = {(row.path, row.line, row.code) for row in self._rows if row.outcome is Outcome.VERIFIED}
         self._rows += [row for row in self._unfixed if (row.path, row.line, row.code) not in mended]
 
@@ -280,30 +281,51 @@ class Search:
             safety = "safe" if (first.safety, fix.safety) == ("safe", "safe") else "unsafe"
             yield Attempt(title, safety, contents, found)
 
-    def _next_composition(self, version: Version) -> Composition | None:
-        """The first compiled module that was not taken apart yet."""
+    def _outside(self, version: Version) -> Iterator[Attempt]:
+        """What is compiled, made smaller so that breaks that nothing removes stay outside."""
         for run in version.runs:
-            for item in run.compositions:
-                key = (item.path, item.kinds[0].name, "", version.text(item.path, item.line))
-                if key not in self._tried:
-                    self._tried.add(key)
-                    return item
-        return None
+            for module in run.compositions:
+                key = (module.path, module.kinds[0].name, "", version.text(module.path, module.line))
+                if self._is_new(key) and (attempt := self._attempt_in_parts(module, version)):
+                    yield attempt
+        above = list(self._above(version))
+        if above:
+            yield min(above, key=_left)
 
-    def _in_parts(self, composition: Composition, before: Version, accepted: list[Accepted]) -> Version:
-        """What no fix of its own removes stays outside of all that is compiled, where that leaves most of it."""
-        attempt = self._attempt_in_parts(composition, before)
-        if attempt is None:
-            return before
+    def _above(self, version: Version) -> Iterator[Attempt]:
+        """For each line of a compiled function that breaks, or calls what does: only those above it are compiled."""
+        for place in (place for run in version.runs for broken in run.breaks for place in lines_of(broken)):
+            key = (place.path, "", place.function, version.text(place.path, place.line))
+            if self._is_new(key) and (fix := fix_above(place.path, place.line, version.contents)):
+                yield self._attempt(fix, version)
+
+    def _is_new(self, key: tuple[str, str, str, bytes]) -> bool:
+        known = key in self._tried
+        self._tried.add(key)
+        return not known
+
+    def _leave_out(self, attempt: Attempt, before: Version, accepted: list[Accepted]) -> Version:
+        """The version with what the attempt makes of it, where a site is gone by that and most is compiled still."""
         after, reason = attempt.found.version, attempt.found.reason
-        broken = (site for site in self._sites(before) if site.effect in BREAKING)
+        broken = [site for site in self._sites(before) if site.effect in BREAKING]
         gone = None if reason else next((site for site in broken if Judge(site, before, after).is_gone()), None)
-        if gone is None:
+        if gone is not None:
+            self._accept(gone, before, attempt, accepted)
+            return after
+        if reason and broken:
             untried = [row for row in self._unfixed if row.outcome is Outcome.NO_FIX]
-            self._unfixed = [_tried(row, attempt) if reason and row in untried else row for row in self._unfixed]
-            return before
-        self._accept(gone, before, attempt, accepted)
-        return after
+            self._unfixed = [_tried(row, attempt) if row in untried else row for row in self._unfixed]
+            if not untried:
+                self._rows.append(_tried(self._row(broken[0], before), attempt))
+        return before
+
+    def _attempt(self, fix: Fix, before: Version) -> Attempt:
+        """One that leaves something out of what is compiled."""
+        contents = applied(fix, before.contents)
+        found = self._measured(None, before, contents)
+        if found.reason is None and (reason := _little(before.figures, found.version.figures)):
+            found = replace(found, reason=reason)
+        return Attempt(fix.title, fix.safety, contents, found)
 
     def _attempt_in_parts(self, composition: Composition, before: Version) -> Attempt | None:
         """Parts that break, or are compiled again, once they stand by themselves are taken apart in their turn."""
@@ -312,15 +334,11 @@ class Search:
             fix = in_parts(composition, broken, again, before.contents[absolute(composition.path)])
             if fix is None:
                 break
-            contents = applied(fix, before.contents)
-            found = self._measured(None, before, contents)
-            if found.reason is None and (reason := _little(before.figures, found.version.figures)):
-                found = replace(found, reason=reason)
-            attempt = Attempt(fix.title, fix.safety, contents, found)
-            runs, known = found.version.runs, (broken, again)
+            attempt = self._attempt(fix, before)
+            runs, known = attempt.found.version.runs, (broken, again)
             broken |= frozenset(broken_lines(runs))
             again |= recompiled_lines(runs) - recompiled_lines(before.runs)
-            if found.reason is None or (broken, again) == known:
+            if attempt.found.reason is None or (broken, again) == known:
                 break
         return attempt
 
@@ -378,10 +396,16 @@ def _row(site: Site, line: int, before: Figures, reason: str) -> Row:
     return Row(site.path, line, site.code, "", "", Outcome.NO_FIX, reason, before)
 
 
+def _left(attempt: Attempt) -> tuple[bool, int, int]:
+    """What is better comes first: what holds, then what leaves fewer breaks, then what leaves more in graphs."""
+    figures = attempt.found.version.figures
+    return attempt.found.reason is not None, figures.breaks, -figures.elements
+
+
 def _little(before: Figures, after: Figures) -> str | None:
     """Whether so much runs in Python now that it is no way of compiling the program any more."""
     share = after.elements / before.elements if before.elements else 1.0
-    return None if share >= MOST else f"graphs compute only {share:.0%} of the elements that they did"
+    return None if share >= LEAST else f"graphs compute only {share:.0%} of the elements that they did"
 
 
 def _tried(row: Row, attempt: Attempt) -> Row:

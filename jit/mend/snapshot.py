@@ -93,6 +93,9 @@ class Photographer:
             if value.is_leaf and value.grad is not None:
                 yield f"{name}.grad", value.grad
             return
+        if isinstance(value, torch.nn.Module):
+            # Names are as the user knows them, and may stand for the module itself: a compiled one is what it holds.
+            value = getattr(value, "_orig_mod", value)
         if id(value) in seen or depth == 0:
             return
         seen[id(value)] = value  # kept, so that no other object gets its id
@@ -190,8 +193,6 @@ class Photographer:
 
 
 def _parts(name: str, module: torch.nn.Module) -> Named:
-    """Whose names are as the user knows them: a compiled module is the one that it holds."""
-    module = getattr(module, "_orig_mod", module)
     yield f"{name}.training", module.training
     for kind in (module._parameters, module._buffers, module._modules):
         yield from ((f"{name}.{key}", item) for key, item in kind.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from fullgraph import rules
@@ -21,6 +22,16 @@ def fixes_of(broken: Break, file: str, contents: Contents) -> tuple[Fix, ...]:
     names = dict.fromkeys(name for fixes in named for name in fixes)
     module = _module(file, contents) if names else None
     return () if module is None else suggest(names, module, _span(broken, module), broken.path)
+
+
+def fix_above(path: str, line: int, contents: Contents) -> Fix | None:
+    """What leaves a line of a compiled function, and all below it, to Python."""
+    module = _module(os.path.abspath(path), contents)  # noqa: PTH100  (links stay as they are written)
+    if module is None or line > len(module.lines):
+        return None
+    row = module.lines[line - 1]
+    start, stop = (len(text.encode()) for text in (row[: len(row) - len(row.lstrip())], row.rstrip()))
+    return next(iter(suggest(("compile_above",), module, (line, start, line, stop), path)), None)
 
 
 def _module(file: str, contents: Contents) -> Module | None:
