@@ -36,6 +36,8 @@ DROPPING = frozenset({"bart", "m2m", "nllb_moe_drop", "opt", "wav2vec_drop"})
 """Those that leave layers out, which they do in training only."""
 MASKING = frozenset({"wav2vec"})
 """Those that mask their input, likewise."""
+LEAVING = ("compile only the forward pass", "compile only the lines above", "compile the parts that are captured whole")
+"""Fixes that leave the break outside of what is compiled."""
 LIMIT_S = 3600
 Report = Mapping[str, Any] | str
 """Of one target, or why there is none."""
@@ -44,10 +46,11 @@ HEADER = """\
 
 What `fullgraph verify --fix` makes of every site in the examples and in small models of transformers with random
 weights: the fix that was verified, or why none was. A fix may remove more sites than the one it was found for: those
-name its line, and what it takes out of the compiled part is compared as before. Models with layers that are left out
-at times, or with experts, have no dropout here: a layer that always runs draws more numbers, and all later draws are
-others. Written by `python tools/fix_table.py` with the backend `eager`,
-{versions}."""
+name its line. Where nothing removes a break, less is compiled, so that it lies outside, and what that takes out of the
+compiled part is compared as before; in parentheses stands how much of what graphs computed they still compute, in
+elements of results. Models with layers that are left out at times, or with experts, have no dropout here: a layer that
+always runs draws more numbers, and all later draws are others. Written by `python tools/fix_table.py` with the backend
+`eager`, {versions}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,13 @@ class Site:
     place: str
     code: str
     verified: str
+    share: float
+    """Of what graphs computed, what they still do with that fix."""
     reasons: tuple[str, ...]
+
+    @property
+    def is_left_out(self) -> bool:
+        return self.verified.startswith(LEAVING)
 
 
 def commands() -> Iterator[tuple[str, str, list[str]]]:
@@ -101,10 +110,16 @@ def sites(report: Mapping[str, Any]) -> Iterator[Site]:
     for row in report["fixes"]["sites"]:
         rows.setdefault((short(row["path"]), row["line"], row["code"]), []).append(row)
     for (path, line, code), tried in sorted(rows.items()):
-        verified = [row["title"] for row in tried if row["outcome"] == "verified"]
+        verified = [row for row in tried if row["outcome"] == "verified"]
         reasons = [f"{row['title']}: {row['reason']}" if row["title"] else row["reason"] for row in tried]
         told = tuple(dict.fromkeys(map(short, reasons)))
-        yield Site(f"{path}:{line}", code, verified[0] if verified else "", told)
+        title, share = (verified[0]["title"], _share(verified[0])) if verified else ("", 1.0)
+        yield Site(f"{path}:{line}", code, title, share, told)
+
+
+def _share(row: Mapping[str, Any]) -> float:
+    before, after = (row[when]["elements"] for when in ("before", "after"))
+    return after / before if before else 1.0
 
 
 def short(text: str) -> str:
@@ -117,8 +132,10 @@ def section(group: str, targets: list[tuple[str, Report]]) -> Iterator[str]:
     found = [site for _, result in every if not isinstance(result, str) for site in result]
     removed = sum(bool(site.verified) for site in found)
     share = f"{removed} of {len(found)} sites" + (f", {removed / len(found):.0%}," if found else "")
+    left_out = sum(site.is_left_out for site in found)
     told = sum(not isinstance(result, str) for _, result in every)
-    yield f"\n## {group}\n\n{share} are removed and verified, in {told} of {len(every)} targets that were measured.\n"
+    ways = f"{removed - left_out} by a change of the line, {left_out} because less is compiled"
+    yield f"\n## {group}\n\n{share} are removed and verified: {ways}. {told} of {len(every)} targets were measured.\n"
     yield "| target | site | rule or break | verified fix, or why there is none |\n| --- | --- | --- | --- |"
     for name, result in every:
         if isinstance(result, str):
@@ -127,7 +144,8 @@ def section(group: str, targets: list[tuple[str, Report]]) -> Iterator[str]:
             yield f"| {name} | | | nothing breaks |"
         else:
             for site in result:
-                answer = f"**{cell(site.verified)}**" if site.verified else "; ".join(map(cell, site.reasons))
+                share = f" ({site.share:.0%})" * site.is_left_out
+                answer = f"**{cell(site.verified)}**{share}" if site.verified else "; ".join(map(cell, site.reasons))
                 yield f"| {name} | {site.place} | {site.code} | {answer} |"
 
 
