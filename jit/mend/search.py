@@ -11,19 +11,18 @@ from pathlib import Path
 from fullgraph.lint.apply import patch
 from fullgraph.lint.findings import Effect, Fix
 
-from ..events import Break, Observation, Status
+from ..events import Observation, Status
 from ..isolate import Pool
 from ..kept import Kept
 from ..merge import merged
 from ..targets import Job, Object
 from ..verify import TargetReport
+from .attempt import Attempt, Measured
 from .lab import Contents, Lab, Standard, Unfit, modes
 from .moved import Moves
-from .parts import Place, broken_lines, in_parts, lines_of, recompiled_lines
+from .outside import Key, Outside
 from .report import Figures, Mended, Outcome, Row
 from .sites import Site, absolute, applied, shown, sites
-from .trial import Composition
-from .unforeseen import fix_above
 from .verdict import Judge, Version, inputs, largest, of_eager
 
 FAKE = "--fake computes nothing, so that no fix can be proven"
@@ -33,10 +32,6 @@ NEVER_RAN = "line {} never ran, so nothing is known of it"
 PAIRS = 3
 """Second fixes that are tried along with one that uncovers another break."""
 BREAKING = frozenset({Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR})
-LEAST = 0.25
-"""Of what graphs compute, the share that they still have to."""
-DEEPEST = 4
-"""How often a module is taken apart."""
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
 
 Report = Callable[[Job, Observation, Contents], TargetReport]
@@ -86,30 +81,6 @@ def _contents(accepted: Sequence[Accepted]) -> Mapping[str, bytes]:
     return accepted[-1].contents if accepted else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was seen with other contents, and why they are refused."""
-
-    version: Version
-    reason: str | None = None
-    later: bool = False
-    """A break stopped the compiled program that had been hidden behind another one."""
-    uncovered: Break | None = None
-    """The break that they are refused for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A fix, or two at once, and what came of it."""
-
-    title: str
-    safety: str
-    contents: Contents
-    found: Measured
-    seconds: tuple[tuple[Site, Fix], ...] = ()
-    """Fixes of the break that it was refused for, each at its site."""
-
-
 class Search:
     """For the fixes of one target."""
 
@@ -122,7 +93,7 @@ class Search:
         self._rows: list[Row] = []
         self._unfixed: list[Row] = []
         """Of sites for which there was no fix; they come last."""
-        self._tried: set[tuple[str, str, str, bytes]] = set()
+        self._tried: set[Key] = set()
         self._remark: str | None = None
         self._standards: tuple[Standard, ...] = ()
         self._first: tuple[Observation, ...] = ()
@@ -174,9 +145,10 @@ class Search:
 
     def _know(self, report: TargetReport, contents: Contents) -> None:
         """Keep what the files hold that were run, or that fixes of `contents` change: it is what every run is shown."""
-        traced = (item.path for item in report.observation.traced)
+        seen = report.observation
+        known = (*(item.path for item in seen.traced), *(item.path for item in seen.compositions))
         edited = (edit.path for site in sites(report, contents) for fix in site.fixes for edit in fix.edits)
-        own = {str(self._job.target.path), *map(absolute, (*traced, *edited))}
+        own = {str(self._job.target.path), *map(absolute, (*known, *edited))}
         for path in sorted(own - self.original.keys()):
             if Path(path).is_file():
                 self.original[path] = Path(path).read_bytes()
@@ -198,7 +170,8 @@ class Search:
             accepted.pop().withdraw(f"{self._job.target.text}: {found.reason}")
         while site := self._next(version):
             version = self._try(site, version, accepted)
-        while attempt := next(self._outside(version), None):
+        outside = Outside(lambda before, contents: self._measured(None, before, contents), self._is_new)
+        while attempt := next(outside.attempts(version), None):
             version = self._leave_out(attempt, version, accepted)
         mended = {(row.path, row.line, row.code) for row in self._rows if row.outcome is Outcome.VERIFIED}
         self._rows += [row for row in self._unfixed if (row.path, row.line, row.code) not in mended]
@@ -226,7 +199,7 @@ class Search:
         return version.sites
 
     @staticmethod
-    def _key(site: Site, version: Version) -> tuple[str, str, str, bytes]:
+    def _key(site: Site, version: Version) -> Key:
         return site.path, site.code, site.function, version.text(site.path, site.line)
 
     def _try(self, site: Site, before: Version, accepted: list[Accepted]) -> Version:
@@ -281,25 +254,7 @@ class Search:
             safety = "safe" if (first.safety, fix.safety) == ("safe", "safe") else "unsafe"
             yield Attempt(title, safety, contents, found)
 
-    def _outside(self, version: Version) -> Iterator[Attempt]:
-        """What is compiled, made smaller so that breaks that nothing removes stay outside."""
-        for run in version.runs:
-            for module in run.compositions:
-                key = (module.path, module.kinds[0].name, "", version.text(module.path, module.line))
-                if self._is_new(key) and (attempt := self._attempt_in_parts(module, version)):
-                    yield attempt
-        above = list(self._above(version))
-        if above:
-            yield min(above, key=_left)
-
-    def _above(self, version: Version) -> Iterator[Attempt]:
-        """For each line of a compiled function that breaks, or calls what does: only those above it are compiled."""
-        for place in (place for run in version.runs for broken in run.breaks for place in lines_of(broken)):
-            key = (place.path, "", place.function, version.text(place.path, place.line))
-            if self._is_new(key) and (fix := fix_above(place.path, place.line, version.contents)):
-                yield self._attempt(fix, version)
-
-    def _is_new(self, key: tuple[str, str, str, bytes]) -> bool:
+    def _is_new(self, key: Key) -> bool:
         known = key in self._tried
         self._tried.add(key)
         return not known
@@ -318,29 +273,6 @@ class Search:
             if not untried:
                 self._rows.append(_tried(self._row(broken[0], before), attempt))
         return before
-
-    def _attempt(self, fix: Fix, before: Version) -> Attempt:
-        """One that leaves something out of what is compiled."""
-        contents = applied(fix, before.contents)
-        found = self._measured(None, before, contents)
-        if found.reason is None and (reason := _little(before.figures, found.version.figures)):
-            found = replace(found, reason=reason)
-        return Attempt(fix.title, fix.safety, contents, found)
-
-    def _attempt_in_parts(self, composition: Composition, before: Version) -> Attempt | None:
-        """Parts that break, or are compiled again, once they stand by themselves are taken apart in their turn."""
-        broken, again, attempt = frozenset(broken_lines(before.runs)), frozenset[Place](), None
-        for _ in range(DEEPEST):
-            fix = in_parts(composition, broken, again, before.contents[absolute(composition.path)])
-            if fix is None:
-                break
-            attempt = self._attempt(fix, before)
-            runs, known = attempt.found.version.runs, (broken, again)
-            broken |= frozenset(broken_lines(runs))
-            again |= recompiled_lines(runs) - recompiled_lines(before.runs)
-            if attempt.found.reason is None or (broken, again) == known:
-                break
-        return attempt
 
     def _row(self, site: Site, version: Version) -> Row:
         return _row(site, self._line(site, version), version.figures, NO_FIX)
@@ -394,18 +326,6 @@ class Search:
 
 def _row(site: Site, line: int, before: Figures, reason: str) -> Row:
     return Row(site.path, line, site.code, "", "", Outcome.NO_FIX, reason, before)
-
-
-def _left(attempt: Attempt) -> tuple[bool, int, int]:
-    """What is better comes first: what holds, then what leaves fewer breaks, then what leaves more in graphs."""
-    figures = attempt.found.version.figures
-    return attempt.found.reason is not None, figures.breaks, -figures.elements
-
-
-def _little(before: Figures, after: Figures) -> str | None:
-    """Whether so much runs in Python now that it is no way of compiling the program any more."""
-    share = after.elements / before.elements if before.elements else 1.0
-    return None if share >= LEAST else f"graphs compute only {share:.0%} of the elements that they did"
 
 
 def _tried(row: Row, attempt: Attempt) -> Row:
