@@ -248,3 +248,69 @@ def test_a_break_and_what_follows_from_it_are_one_site(tmp_path: Path) -> None:
         (16, "GB0170", "verified", ""),
         (22, "FG101", "verified", ""),
     ]
+
+
+IN_PARTS = {
+    "net.py": """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.tanh(self.inner(x)) + x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleDict({name: Block() for name in "abc"})
+
+    def forward(self, x):
+        scale = float(repr(x.abs().max().item()))
+        for layer in self.layers.values():
+            x = layer(x / scale)
+        return x * scale
+""",
+    "build.py": """\
+import torch
+from net import Net
+
+
+class Run:
+    def __init__(self):
+        self.net = torch.compile(
+            Net().eval(),
+            backend="eager",
+        )
+""",
+    "main.py": """\
+import torch
+from build import Run
+
+run = Run()
+with torch.no_grad():
+    print(run.net(torch.ones(2, 4)).shape)
+""",
+}
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_module_is_compiled_in_parts_in_the_file_that_compiles_it(tmp_path: Path) -> None:
+    written(tmp_path, IN_PARTS)
+    done = verify(tmp_path, "--fix", "--output-format", "json", "main.py")
+    assert (done.returncode, done.stderr) == (0, "fullgraph: fixed 1 of 1 site\n")
+    built = IN_PARTS["build.py"].partition("        self.net")[0]
+    built += "        self.net = Net().eval()\n"
+    built += "        for layer in self.net.layers.values():\n            layer.compile(backend='eager')\n"
+    assert held(tmp_path) == {**IN_PARTS, "build.py": built}
+    (*_, row) = json.loads(done.stdout)["targets"][0]["fixes"]["sites"]
+    assert (row["path"], row["line"], row["outcome"]) == ("net.py", 20, "verified")
+    assert row["after"]["breaks"] == 0
+    assert 0.5 < row["after"]["elements"] / row["before"]["elements"] < 1
+    assert verify(tmp_path, "main.py").returncode == 0, "nothing breaks any more"
