@@ -307,7 +307,7 @@ def test_a_module_is_compiled_in_parts_in_the_file_that_compiles_it(tmp_path: Pa
     assert (done.returncode, done.stderr) == (0, "fullgraph: fixed 1 of 1 site\n")
     built = IN_PARTS["build.py"].partition("        self.net")[0]
     built += "        self.net = Net().eval()\n"
-    built += "        for layer in self.net.layers.values():\n            layer.compile(backend='eager')\n"
+    built += '        for layer in self.net.layers.values():\n            layer.compile(backend="eager")\n'
     assert held(tmp_path) == {**IN_PARTS, "build.py": built}
     (*_, row) = json.loads(done.stdout)["targets"][0]["fixes"]["sites"]
     assert (row["path"], row["line"], row["outcome"]) == ("net.py", 20, "verified")
