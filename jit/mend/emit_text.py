@@ -29,11 +29,8 @@ def _told(mended: Mended) -> Iterator[str]:
     for row in mended.rows:
         place = f"{row.path}:{row.line}: {row.code}"
         yield _line(row.outcome.value.replace("-", " "), COLOURS[row.outcome], f"{place} {row.title or row.reason}")
-        if row.outcome is Outcome.REJECTED:
-            yield _line("", "", f"= {row.reason}")
-        elif row.after and row.after.elements < row.before.elements:
-            share = row.after.elements / row.before.elements
-            yield _line("", "", f"= graphs compute {share:.0%} of the elements that they did")
+        if row.title and row.remark:
+            yield _line("", "", f"= {row.remark}")
     tried = max((row.inputs for row in mended.rows), default=0)
     if tried:
         modes = f", in {' and '.join(mended.modes)} mode" if mended.modes else ""

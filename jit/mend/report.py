@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+ALL = 0.995
+"""The share of what graphs compute from which on it is not worth a word that some is computed outside now."""
+
 
 class Outcome(str, Enum):
     """`verified`: the cause is gone and nothing else is other than before."""
@@ -45,6 +48,14 @@ class Row:
     gradient_difference: float | None = None
     inputs: int = 0
     """Different arguments that compiled functions were called with."""
+
+    @property
+    def remark(self) -> str:
+        """Why it was not accepted, or how much less is compiled with it."""
+        if self.outcome is not Outcome.VERIFIED or self.after is None or not self.before.elements:
+            return self.reason
+        share = self.after.elements / self.before.elements
+        return f"graphs compute {share:.0%} of the elements that they did" if share < ALL else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 from mend_bench import Bench, bench_in, mended
 
+from fullgraph.jit.mend.emit_text import lines
 from fullgraph.jit.mend.parts import in_parts
-from fullgraph.jit.mend.report import Outcome, Row
+from fullgraph.jit.mend.report import Figures, Mended, Outcome, Row
 from fullgraph.jit.mend.search import Mending
 from fullgraph.jit.mend.trial import Composition, Kind
 from fullgraph.jit.mend.watch import released
@@ -114,6 +115,21 @@ def test_what_is_compiled_as_a_whole_no_longer_is_known_by_its_statement() -> No
     new = old.replace(b"m = torch.compile(m)", b"for part in m.parts:\n        part.compile()")
     (item,) = released({"a.py": old}, {"a.py": new})
     assert (item.path, item.function, item.module) == ("a.py", "f", "m")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "elements", "remark"),
+    [
+        (Outcome.VERIFIED, 65, "graphs compute 65% of the elements that they did"),
+        (Outcome.VERIFIED, 100, ""),
+        (Outcome.REJECTED, 65, "no"),
+    ],
+)
+def test_how_much_less_is_compiled_is_told(outcome: Outcome, elements: int, remark: str) -> None:
+    before, after = (Figures(1, 0, 0.1, None, computed) for computed in (100, elements))
+    row = Row("a.py", 1, "FG201", "t", "unsafe", outcome, "no" * (outcome is Outcome.REJECTED), before, after)
+    assert row.remark == remark
+    assert (f"= {remark}" in "\n".join(lines(Mended((row,))))) is bool(remark)
 
 
 DEEP = """\
