@@ -66,6 +66,8 @@ def _ends_in_tensor(scope: Scope, function: cst.FunctionDef, use: cst.BaseExpres
                 other = right if left is part else left
                 if scope.is_tensor(other):
                     return True
+                if isinstance(operator, cst.Divide) and other is left:
+                    return False  # of numbers, Python refuses to divide by zero
             case cst.UnaryOperation(operator=cst.Minus()):
                 pass
             case _:

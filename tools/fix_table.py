@@ -32,10 +32,8 @@ MODELS = {
     "sound": ("wav2vec", "wav2vec_drop"),
 }
 """Functions of `fix_models.py`: what makes the inputs → what makes the models."""
-DROPPING = frozenset({"bart", "m2m", "nllb_moe_drop", "opt", "wav2vec_drop"})
-"""Those that leave layers out, which they do in training only."""
-MASKING = frozenset({"wav2vec"})
-"""Those that mask their input, likewise."""
+TRAINED = frozenset({"bart", "m2m", "nllb_moe_drop", "opt", "wav2vec", "wav2vec_drop"})
+"""Those that leave layers out or mask their input, which they do in training only."""
 LEAVING = ("compile only the forward pass", "compile only the lines above", "compile the parts that are captured whole")
 """Fixes that leave the break outside of what is compiled."""
 LIMIT_S = 3600
@@ -77,13 +75,8 @@ def commands() -> Iterator[tuple[str, str, list[str]]]:
         return
     makers = sorted((model, inputs) for inputs, models in MODELS.items() for model in models)
     for model, inputs in makers:
-        given = ["--first-party", "transformers"]
-        if model in DROPPING:
-            options = ["--input", f"tools/fix_models.py::{inputs}", "--train"]
-            yield "Models", model, [f"tools/fix_models.py::{model}()", *given, *options]
-        else:
-            mode = ["train"] * (model in MASKING)
-            yield "Models", model, [*given, "tools/fix_models.py", "--", model, inputs, *mode]
+        mode = ["train"] * (model in TRAINED)
+        yield "Models", model, ["--first-party", "transformers", "tools/fix_models.py", "--", model, inputs, *mode]
 
 
 def measure(arguments: list[str], kept: Path) -> None:

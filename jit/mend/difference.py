@@ -43,30 +43,16 @@ class _Comparison:
         self._known = frozenset(
             name for state in (*(call.state for call in reference.calls), reference.end) for name in state
         )
-        zeros, differs = set[str](), False
         for one, other in zip(record.calls, reference.calls, strict=False):
             during = f" (with {other.change})" if other.change else ""
-            found = list(self._call(one, other))
-            if found and not differs:
-                yield from self._moved(zeros, one.state, other.state)
-            for item in found:
+            for item in self._call(one, other):
                 yield Difference(item.text + during, item.variable)
-            differs = differs or bool(found)
-            zeros |= other.unreached - one.unreached
         if len(record.calls) != len(reference.calls):
             text = f"compiled functions are called {len(record.calls)} times, not {len(reference.calls)}"
             yield Difference(text)
         yield from self._state(record.end, reference.end)
         if record.random != reference.random:
             yield Difference("at the end the random number generators are in another state")
-
-    def _moved(self, zeros: Collection[str], one: Snapshot, other: Snapshot) -> Iterator[Difference]:
-        """What an optimizer moves, by its momentum or by weight decay, since gradients are of zeros that were none."""
-        known = sorted(name for name in zeros if name in one and name in other)
-        moved = [name for name in known if any(self._leaf(name, one[name], other[name], False, False))]
-        if moved:
-            rest = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
-            yield Difference(f"gradients of zeros, where there were none, change {moved[0]}{rest} in the next step")
 
     def _call(self, one: Seen, other: Seen) -> Iterator[Difference]:
         if one.entry != other.entry:

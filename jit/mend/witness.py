@@ -26,7 +26,7 @@ from ..events import Called, Event, Traced
 from .composition import composed
 from .difference import compared
 from .others import others
-from .snapshot import VARIABLE, Named, Photographer, Snapshot
+from .snapshot import VARIABLE, Form, Named, Photographer, Snapshot
 from .stage import staged
 from .trial import GRADIENTS, OTHERS, Executed, Trial
 from .watch import watching
@@ -60,8 +60,6 @@ class Seen:
     after: Snapshot
     """The arguments, and what they hold, when it is done."""
     gradients: Snapshot
-    unreached: frozenset[str]
-    """What gets no gradient, though it may: it counts as one of zeros."""
     state: Snapshot
     """Of the object called, and the variables of modules."""
     random: bytes
@@ -225,7 +223,6 @@ class Witness:
         returned = self._photographer.take([("the result", value)], memory)
         drawn = _random()
         derived = error is None and (self._made_up or number < DERIVED)
-        gradients, unreached = self._gradients(call, value) if derived else ({}, frozenset[str]())
         self._record.calls.append(
             Seen(
                 call.entry,
@@ -235,8 +232,7 @@ class Witness:
                 error,
                 returned,
                 self._photographer.take(_arguments(call)),
-                gradients,
-                unreached,
+                self._gradients(call, value) if derived else {},
                 self._state() if self._made_up or number < LOOKED_INTO else {},
                 drawn,
             )
@@ -252,8 +248,8 @@ class Witness:
             if isinstance(file, str) and (name == "__main__" or self._paths.first_party(file)):
                 yield from ((f"{name}{VARIABLE}{key}", item) for key, item in vars(module).items() if key[:2] != "__")
 
-    def _gradients(self, call: Call, value: Any) -> tuple[Snapshot, frozenset[str]]:
-        """Of what is returned, in the direction of fixed numbers, for all that it may depend on; and what gets none."""
+    def _gradients(self, call: Call, value: Any) -> Snapshot:
+        """Of what is returned, in the direction of fixed numbers, for all that it may depend on: none is not zeros."""
         walk = self._photographer.walk
         ends = [item for _, item in walk([("", value)]) if isinstance(item, torch.Tensor) and item.grad_fn is not None]
         owner = () if call.owner is None else [(call.entry, call.owner)]
@@ -263,7 +259,7 @@ class Witness:
             if isinstance(item, torch.Tensor) and item.requires_grad
         }
         if not (ends and sources):
-            return {}, frozenset()
+            return {}
         state = _states()
         try:
             found = torch.autograd.grad(
@@ -274,16 +270,13 @@ class Witness:
                 allow_unused=True,
             )
         except Exception as error:  # whatever the program's own functions raise there
-            return self._photographer.take([("gradients", f"{type(error).__name__}: {error}")]), frozenset()
+            return self._photographer.take([("gradients", f"{type(error).__name__}: {error}")])
         finally:
             _restore(state)
-        reached = dict(zip(sources, found, strict=True))
-        # no gradient is one of zeros; what the program's own says is compared too
-        taken = self._photographer.take(
-            (f"the gradient of {name}", torch.zeros_like(sources[name]) if item is None else item)
-            for name, item in reached.items()
+        return self._photographer.take(
+            (f"the gradient of {name}", Form("none") if item is None else item)
+            for name, item in zip(sources, found, strict=True)
         )
-        return taken, frozenset(name for name, item in reached.items() if item is None)
 
     def end(self) -> None:
         """After the program: keep what it has left, then call each of its compiled functions with other inputs."""

@@ -233,7 +233,7 @@ class Net(torch.nn.Module):
 
 net = Net()
 compiled = torch.compile(net, backend="eager")
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for drop in (-1.0, 1.0, -1.0):
     compiled(torch.arange(4), torch.tensor(drop)).square().mean().backward()
     optimizer.step()
@@ -241,14 +241,12 @@ for drop in (-1.0, 1.0, -1.0):
 """
 
 
-def test_gradients_of_zeros_in_place_of_none_matter_to_momentum_alone_and_the_reason_says_so(bench: Bench) -> None:
+def test_gradients_of_zeros_are_not_none(bench: Bench) -> None:
+    """An optimizer may move what they are of, by its momentum or by weight decay."""
     old = "        if drop.sum() < 0:\n            y = self.layer(y)\n"
     new = "        y = torch.where(drop.sum() < 0, self.layer(y), y)\n"
-    (row,) = mended(bench.tried(LEFT_OUT, old, new, target="m.py")).rows
-    told = "gradients of zeros, where there were none, change Net.layer.bias and 1 more in the next step"
-    assert row.reason.startswith(told), row.reason
-    (row,) = mended(bench.tried(LEFT_OUT.replace(", momentum=0.9", ""), old, new, target="m.py")).rows
-    assert row.outcome is Outcome.VERIFIED, row.reason
+    row, *_ = mended(bench.tried(LEFT_OUT, old, new, target="m.py")).rows
+    assert re.match(r"the gradient of Net.layer.weight is float32\[3, 3\], not none, and \d+ more", row.reason)
 
 
 DRAWN = """\
