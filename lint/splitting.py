@@ -118,7 +118,7 @@ def _is_plain(line: cst.BaseStatement) -> bool:
         case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
             names = m.Name() | m.Tuple(elements=[m.ZeroOrMore(m.Element(m.Name()))])
             return m.matches(target, names) and _is_computed(value)
-        case cst.AugAssign(target=cst.Name(), value=value):
+        case cst.AugAssign(target=cst.Name(), value=value) | cst.AnnAssign(target=cst.Name(), value=value) if value:
             return _is_computed(value)
     return False
 
@@ -146,6 +146,8 @@ def _steps(lines: Sequence[cst.BaseStatement]) -> Iterator[tuple[list[cst.BaseEx
                 yield [value], [name.value for name in names_in(target)]
             case cst.AugAssign(target=cst.Name(value=name) as target, value=value):
                 yield [target, value], [name]
+            case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
+                yield [value], [name]
 
 
 def _written(lines: Sequence[cst.BaseStatement]) -> list[str]:
@@ -211,12 +213,18 @@ def _edits(found: Slice, path: str, part: Part, inner: cst.FunctionDef, call: cs
         node for node in found.module.syntax_tree.body if node.lineno <= found.span[0] <= (node.end_lineno or 0)
     )
     assert isinstance(node, ast.FunctionDef)
-    yield Edit(path, (node.lineno, 0), (node.lineno, 0), f"{cst.Module([inner]).code}\n\n")
+    yield Edit(
+        path,
+        (node.lineno, 0),
+        (node.lineno, 0),
+        f"{cst.Module([inner], default_indent=found.tree.default_indent).code}\n\n",
+    )
     if part.lines:
         statements = node.body[part.start : part.start + len(part.lines)]
         first = statements[0].lineno - _comments_above(part.first)
         end = (statements[-1].end_lineno or first) + 1
-        indent = " " * statements[0].col_offset
+        row = found.module.lines[statements[0].lineno - 1]
+        indent = row[: len(row) - len(row.lstrip())]
         left = f"{indent}{found.code(_all_of(part.results))} = {found.code(call)}\n" if part.results else ""
         yield Edit(path, (first, 0), (end, 0), left)
     if part.value is not None:

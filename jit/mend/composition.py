@@ -20,11 +20,12 @@ def composed(module: nn.Module, path: str, line: int, shown: Callable[[str], str
 
 
 def _kind(kind: type[nn.Module], shown: Callable[[str], str]) -> Kind:
+    own = not _is_torch(kind)
     # Methods of a base may serve its other classes as well: a break that comes through one says nothing of this class.
-    own = [] if _is_torch(kind) else [*vars(kind).values(), kind.forward]
-    functions = dict.fromkeys(extent for value in own for extent in _extent(value, shown))
-    runs = not issubclass(kind, nn.ModuleDict | nn.ModuleList)
-    return Kind(kind.__qualname__, _is_torch(kind), _holds(kind), runs, tuple(functions))
+    methods = (*vars(kind).values(), kind.forward) if own else ()
+    functions = dict.fromkeys(extent for value in methods for extent in _extent(value, shown))
+    runs = own and not _is_torch(inspect.unwrap(kind.forward))
+    return Kind(kind.__qualname__, _holds(kind), runs, tuple(functions))
 
 
 def _holds(kind: type[nn.Module]) -> str:
@@ -33,8 +34,8 @@ def _holds(kind: type[nn.Module]) -> str:
     return "list" if issubclass(kind, nn.ModuleList | nn.Sequential) else ""
 
 
-def _is_torch(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "torch"
+def _is_torch(thing: Any) -> bool:
+    return str(thing.__module__).partition(".")[0] == "torch"
 
 
 def _extent(value: Any, shown: Callable[[str], str]) -> Iterator[tuple[str, int, int]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fullgraph.lint.findings import Fix
 
 from .attempt import Attempt, Measured
 from .lab import Contents
-from .parts import Place, broken_lines, in_parts, lines_of, recompiled_lines
+from .parts import TITLE, Place, broken_lines, in_parts, lines_of, recompiled_lines
 from .report import Figures
 from .sites import absolute, applied
 from .trial import Composition
@@ -29,15 +29,29 @@ class Outside:
 
     measure: Callable[[Version, Contents], Measured]
     is_new: Callable[[Key], bool]
+    sees_wrappers: bool
+    """The program looks into what `torch.compile` makes of a module, so that there has to be such a thing."""
 
     def attempts(self, version: Version) -> Iterator[Attempt]:
-        for run in version.runs:
-            for module in run.compositions:
-                key = (module.path, module.kinds[0].name, "", version.text(module.path, module.line))
-                if absolute(module.path) in version.contents and self.is_new(key):
-                    yield from self._in_parts(module, version)
+        if not self.sees_wrappers:
+            yield from self._modules(version)
         if above := list(self._above(version)):
             yield min(above, key=_left)
+
+    def _modules(self, version: Version) -> Iterator[Attempt]:
+        """In parts: all at once, since a class may break wherever it is compiled; then each alone."""
+        modules = {
+            (item.path, item.line): item
+            for run in version.runs
+            for item in run.compositions
+            if absolute(item.path) in version.contents
+        }
+        each = [(item,) for item in modules.values()]
+        for chosen in (tuple(modules.values()), *(each if len(each) > 1 else ())):
+            places = "".join(f"{item.path}:{item.line} " for item in chosen)
+            texts = b"".join(version.text(item.path, item.line) for item in chosen)
+            if chosen and self.is_new((places, "", "", texts)):
+                yield from self._in_parts(chosen, version)
 
     def _above(self, version: Version) -> Iterator[Attempt]:
         """For each line of a compiled function that breaks, or calls what does: only those above it are compiled."""
@@ -54,14 +68,15 @@ class Outside:
             found = replace(found, reason=reason)
         return Attempt(fix.title, fix.safety, contents, found)
 
-    def _in_parts(self, composition: Composition, before: Version) -> Iterator[Attempt]:
+    def _in_parts(self, modules: Sequence[Composition], before: Version) -> Iterator[Attempt]:
         """Parts that break, or are compiled again, once they stand by themselves are taken apart in their turn."""
         broken, again, attempt = frozenset(broken_lines(before.runs)), frozenset[Place](), None
         for _ in range(DEEPEST):
-            fix = in_parts(composition, broken, again, before.contents[absolute(composition.path)])
-            if fix is None:
+            fixes = (in_parts(item, broken, again, before.contents[absolute(item.path)]) for item in modules)
+            edits = tuple(edit for fix in fixes if fix is not None for edit in fix.edits)
+            if not edits:
                 break
-            attempt = self._attempt(fix, before)
+            attempt = self._attempt(Fix(TITLE, "unsafe", edits), before)
             runs, known = attempt.found.version.runs, (broken, again)
             broken |= frozenset(broken_lines(runs))
             again |= recompiled_lines(runs) - recompiled_lines(before.runs)

@@ -6,10 +6,12 @@ What lies between them, where the graph broke, runs in Python. Only where a stat
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from fullgraph.lint.apply import rows_of
 from fullgraph.lint.findings import Edit, Fix
@@ -19,6 +21,8 @@ from .trial import Composition, Kind
 from .verdict import asked
 
 TITLE = "compile the parts that are captured whole"
+NAMING = "(?:state_dict|load_state_dict|named_\\w+)"
+"""Methods that give the parameters of a compiled module other names."""
 Place = tuple[str, int]
 
 
@@ -78,12 +82,11 @@ class _Whole:
                 bad.add(name)
         return cls(kinds, inner, bad, {name for name, kind in kinds.items() if _holds(kind, again)})
 
-    def calls(self, name: str, expression: str, options: str, taken: set[str]) -> Iterator[str]:
+    def calls(self, name: str, expression: str, options: str, taken: Set[str]) -> Iterator[str]:
         """Lines that compile the parts of a module which the expression stands for."""
         kind = self.kinds[name]
-        if name not in self.broken | self.again and kind.runs:
-            if self.inner[name] or not kind.is_torch:
-                yield f"{expression}.compile({options})"
+        if self._is_part(name):
+            yield f"{expression}.compile({options})"
             return
         if kind.holds and (line := self._for_each(name, expression, options, taken)):
             yield from line
@@ -91,15 +94,24 @@ class _Whole:
         for part in self.inner[name]:
             yield from self.calls(part, _reached(expression, part.rpartition(".")[2], kind), options, taken)
 
-    def _for_each(self, name: str, expression: str, options: str, taken: set[str]) -> list[str] | None:
-        """A loop, where the same is to be done with all that a list or a dictionary holds."""
-        item = _fresh(expression, taken)
-        bodies = {tuple(self.calls(part, item, options, taken | {item})) for part in self.inner[name]}
-        if len(bodies) != 1 or len(self.inner[name]) == 1:
+    def _is_part(self, name: str) -> bool:
+        return self.kinds[name].runs and name not in self.broken | self.again
+
+    def _for_each(self, name: str, expression: str, options: str, taken: Set[str]) -> list[str] | None:
+        """A loop, where the same is to be done with all that a list or a dictionary holds; torch's own do not mind."""
+        item, inner = _fresh(expression, taken), self.inner[name]
+        bodies = {tuple(self.calls(part, item, options, taken | {item})) for part in inner}
+        if any(map(self._is_part, inner)) and all(self._is_part(part) or self._is_plain(part) for part in inner):
+            bodies = {(f"{item}.compile({options})",)}
+        if len(bodies) != 1 or len(inner) == 1:
             return None
         values = f"{expression}.values()" if self.kinds[name].holds == "dict" else expression
         (body,) = bodies
         return [f"for {item} in {values}:", *(f"    {line}" for line in body)] if body else []
+
+    def _is_plain(self, name: str) -> bool:
+        """One of torch's that holds nothing."""
+        return not self.kinds[name].functions and not self.inner[name]
 
 
 def _around(name: str) -> str:
@@ -118,15 +130,20 @@ def _reached(expression: str, name: str, kind: Kind) -> str:
         return f"{expression}[{name!r}]"
     if kind.holds == "list" and name.isdecimal():
         return f"{expression}[{name}]"
-    return f"{expression}.{name}" if name.isidentifier() else f"{expression}.get_submodule({name!r})"
+    return f"{expression}.{name}" if _is_name(name) else f"{expression}.get_submodule({name!r})"
 
 
-def _fresh(expression: str, taken: set[str]) -> str:
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not iskeyword(text)
+
+
+def _fresh(expression: str, taken: Set[str]) -> str:
     """A name for one of them: of `layers` it is `layer`."""
     last = expression.rpartition(".")[2]
     singular = last.removesuffix("s") if last.isidentifier() and last.endswith("s") else "part"
     numbered = (f"part_{number}" for number in range(2, len(taken) + 3))
-    return next(name for name in (singular, "part", *numbered) if name not in taken)
+    names = (singular, "part", *numbered)
+    return next(name for name in names if _is_name(name) and name not in taken and not hasattr(builtins, name))
 
 
 @dataclass(frozen=True)
@@ -147,7 +164,8 @@ class _Statement:
         """With these lines for the compilation of the whole."""
         row = self.rows[self.node.lineno - 1]
         indent = row[: len(row) - len(row.lstrip())]
-        added = f"\n{indent}".join(lines)
+        step = "\t" if indent.startswith("\t") else "    "
+        added = f"\n{indent}".join(line.replace("    ", step) for line in lines)
         if self.value is None or self.module == self.target:
             yield Edit(path, self._start(self.node), self._end(self.node), added)
         else:
@@ -169,11 +187,10 @@ def _statement(source: bytes, line: int) -> _Statement | None:
     """The one that compiles a module on this line, where it stands by itself and has no comment inside."""
     rows = rows_of(source)[1]
     text = "".join(rows)
-    if "_orig_mod" in text:  # the module that is compiled would not have it any more
-        return None
+    tree = ast.parse(text)
     held = [
         node
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) and node.lineno <= line <= (node.end_lineno or 0)
     ]
     if len(held) != 1 or not _stands_alone(held[0], rows):
@@ -184,20 +201,55 @@ def _statement(source: bytes, line: int) -> _Statement | None:
         case (
             ast.Assign(targets=[ast.Name() | ast.Attribute() as bound], value=ast.Call(args=[module, *given]) as call)
             | ast.AnnAssign(target=ast.Name() | ast.Attribute() as bound, value=ast.Call(args=[module, *given]) as call)
-        ) if _compiles(call.func):
+        ) if _text(text, call.func) in _names(tree):
             target, value = _text(text, bound), call
         case _:
             return None
     others: tuple[ast.expr | ast.keyword, ...] = (*given, *call.keywords)
     options = ", ".join(_text(text, item) for item in others)
-    return _Statement(text, rows, held[0], target, value, _text(text, module), options)
+    found = _Statement(text, rows, held[0], target, value, _text(text, module), options)
+    return None if _is_seen_elsewhere(found, tree, module) else found
 
 
-def _compiles(function: ast.expr) -> bool:
-    match function:
-        case ast.Name(id="compile") | ast.Attribute(value=ast.Name(id="torch"), attr="compile"):
-            return True
-    return False
+def _names(tree: ast.Module) -> set[str]:
+    """What stands for `torch.compile`."""
+    found = {"torch.compile"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {f"{name.asname}.compile" for name in names if name.name == "torch" and name.asname}
+            case ast.ImportFrom(module="torch", names=names):
+                found |= {name.asname or name.name for name in names if name.name == "compile"}
+    return found
+
+
+def _is_seen_elsewhere(statement: _Statement, tree: ast.Module, module: ast.expr) -> bool:
+    """Whether other code tells the difference, or other modules come here: what runs now does not show that.
+
+    That is a parameter of the function around, since others may call it; parameters by their names, in which a module
+    that `torch.compile` has wrapped says so; and another name of the module, which may be called eagerly, or passed on.
+    """
+    root = re.match(r"\w+", statement.module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_in(statement.node, node):
+            given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)} - {
+                "self",
+                "cls",
+            }
+            if isinstance(module, ast.Name | ast.Attribute) and root is not None and root[0] in given:
+                return True
+    if statement.value is None:
+        return False
+    if re.search(rf"(?<![\w.]){re.escape(statement.target)}\.{NAMING}\b", statement.text):
+        return True
+    if statement.module == statement.target or not isinstance(module, ast.Name | ast.Attribute):
+        return False
+    uses = re.finditer(rf"(?<![\w.]){re.escape(statement.module)}\b(?!\s*[.=]|\s*:[^=])", statement.text)
+    return len(list(uses)) > 1
+
+
+def _is_in(node: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return function.lineno <= node.lineno <= (function.end_lineno or 0)
 
 
 def _stands_alone(node: ast.stmt, rows: list[str]) -> bool:

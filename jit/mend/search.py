@@ -4,6 +4,7 @@ reports with a row for each site leave, together with what the files are to hold
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +32,8 @@ NONE_FOR_THAT = "and no fix is known for that"
 NEVER_RAN = "line {} never ran, so nothing is known of it"
 PAIRS = 3
 """Second fixes that are tried along with one that uncovers another break."""
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+WRAPPER = re.compile(rb"\b(?:_orig_mod|OptimizedModule)\b")
 BREAKING = frozenset({Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR})
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
 
@@ -170,7 +173,9 @@ class Search:
             accepted.pop().withdraw(f"{self._job.target.text}: {found.reason}")
         while site := self._next(version):
             version = self._try(site, version, accepted)
-        outside = Outside(lambda before, contents: self._measured(None, before, contents), self._is_new)
+        outside = Outside(
+            lambda before, contents: self._measured(None, before, contents), self._is_new, self._sees_wrappers()
+        )
         while attempt := next(outside.attempts(version), None):
             version = self._leave_out(attempt, version, accepted)
         mended = {(row.path, row.line, row.code) for row in self._rows if row.outcome is Outcome.VERIFIED}
@@ -253,6 +258,12 @@ class Search:
             title = f"{first.title} and, for line {self._line(other, between)}, {fix.title}"
             safety = "safe" if (first.safety, fix.safety) == ("safe", "safe") else "unsafe"
             yield Attempt(title, safety, contents, found)
+
+    def _sees_wrappers(self) -> bool:
+        """Whether a file that ran, not an installed one, names what is in a compiled module, or its class."""
+        ran = {absolute(path) for standard in self._standards for path, _ in standard.executed}
+        own = (Path(path) for path in ran | self.original.keys() if not INSTALLED & set(Path(path).parts))
+        return any(WRAPPER.search(path.read_bytes()) for path in own if path.is_file())
 
     def _is_new(self, key: Key) -> bool:
         known = key in self._tried

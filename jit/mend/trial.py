@@ -55,12 +55,10 @@ class Kind:
     """A class of modules."""
 
     name: str
-    is_torch: bool
-    """It is one of torch's own."""
     holds: str
     """How to come by the modules in it: `list` and `dict` as one does with these, else by their names."""
     runs: bool
-    """It can be called, and so be compiled by itself."""
+    """Its `forward` is not one of torch's, which Dynamo does not compile by itself."""
     functions: tuple[tuple[str, int, int], ...]
     """Path, first and last line of each that it defines, and of its `forward`; torch's own have none."""
 

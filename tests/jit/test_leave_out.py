@@ -16,10 +16,10 @@ from fullgraph.jit.mend.trial import Composition, Kind
 from fullgraph.jit.mend.watch import released
 from fullgraph.lint.apply import edited
 
-TORCH = Kind("Linear", True, "", True, ())
-LIST, DICT = (Kind(f"Module{name}", True, name.lower(), False, ()) for name in ("List", "Dict"))
-BLOCK = Kind("Block", False, "", True, (("net.py", 1, 5),))
-NET = Kind("Net", False, "", True, (("net.py", 11, 19),))
+TORCH = Kind("Linear", "", False, ())
+LIST, DICT = (Kind(f"Module{name}", name.lower(), False, ()) for name in ("List", "Dict"))
+BLOCK = Kind("Block", "", True, (("net.py", 1, 5),))
+NET = Kind("Net", "", True, (("net.py", 11, 19),))
 BREAK = ("net.py", 12)
 LAYERS = (
     *(("", NET), ("layers", LIST), ("layers.0", BLOCK), ("layers.1", BLOCK)),
@@ -33,9 +33,10 @@ def composed(*modules: tuple[str, Kind], line: int = 1) -> Composition:
 
 
 def written(source: str, *modules: tuple[str, Kind], broken: object = (BREAK,), again: object = ()) -> str | None:
-    """The file with its first line's module in parts."""
+    """The file with the module in parts that its first call of `compile` is of."""
     assert isinstance(broken, tuple) and isinstance(again, tuple)
-    fix = in_parts(composed(*modules), frozenset(broken), frozenset(again), source.encode())
+    line = 1 + source.partition("compile(")[0].count("\n")
+    fix = in_parts(composed(*modules, line=line), frozenset(broken), frozenset(again), source.encode())
     return None if fix is None else edited(source.encode(), fix.edits).decode()
 
 
@@ -54,7 +55,12 @@ for head in net.heads.values():
         ("net.compile()\n", "", ""),
         ("net.compile(\n    mode='default',\n    dynamic=True,\n)\n", "", "mode='default', dynamic=True"),
         ("net = torch.compile(Net(3), backend='eager')\n", "net = Net(3)\n", "backend='eager'"),
-        ("net = compile(Net(\n    3,\n))\n", "net = Net(3)\n", ""),
+        (
+            "from torch import compile\nnet = compile(Net(\n    3,\n))\n",
+            "from torch import compile\nnet = Net(3)\n",
+            "",
+        ),
+        ("import torch as t\nnet = t.compile(Net())\n", "import torch as t\nnet = Net()\n", ""),
         ("net: Net = torch.compile(Net())\n", "net: Net = Net()\n", ""),
     ],
 )
@@ -80,7 +86,11 @@ def test_indentation_line_ends_and_what_comes_behind_stay() -> None:
         "net = DDP(torch.compile(net))\n",
         "net = torch.compile(net); net(x)\n",
         "net = torch.compile(net)  # all of it\n",
-        "net = torch.compile(net)\nnet._orig_mod\n",
+        "def fast(net):\n    net = torch.compile(net)\n    return net\n",
+        "def fast(run):\n    run.net.compile()\n",
+        "net = torch.compile(Net())\nnet.load_state_dict(saved)\n",
+        "fast = torch.compile(net)\nfast(net(x))\n",
+        "fast = torch.compile(self.net)\nexport(self.net)\n",
         "a = b = torch.compile(net)\n",
         "net = other.compile(net)\n",
     ],
@@ -90,7 +100,7 @@ def test_anything_else_that_compiles_a_module_stays(before: str) -> None:
 
 
 def test_what_breaks_is_taken_apart_and_what_is_compiled_again_is_left_out() -> None:
-    inner = Kind("Inner", False, "", True, (("net.py", 31, 35),))
+    inner = Kind("Inner", "", True, (("net.py", 31, 35),))
     uneven = (("", NET), ("layers", LIST), ("layers.0", BLOCK), ("layers.1", inner), ("layers.1.mlp", BLOCK))
     assert written("net.compile()\n", *uneven) == "for layer in net.layers:\n    layer.compile()\n"
     apart = written("net.compile()\n", *uneven, broken=(BREAK, ("net.py", 33)))
@@ -108,6 +118,31 @@ def test_without_a_break_or_without_a_part_of_any_size_nothing_changes() -> None
 def test_names_that_the_file_has_are_not_bound() -> None:
     taken = written("net.compile()\nlayer = 1\n", *LAYERS[:4])
     assert taken == "for part in net.layers:\n    part.compile()\nlayer = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "name"), [("ifs", "part"), ("lens", "part"), ("blocks", "block"), ("encoder", "part")]
+)
+def test_loops_bind_no_keyword_and_no_builtin(held: str, name: str) -> None:
+    modules = (("", NET), (held, LIST), (f"{held}.0", BLOCK), (f"{held}.1", BLOCK))
+    assert written("net.compile()\n", *modules) == f"for {name} in net.{held}:\n    {name}.compile()\n"
+
+
+def test_names_that_are_none_are_asked_for() -> None:
+    modules = (("", NET), ("for", BLOCK), ("0x", BLOCK), ("fine", BLOCK))
+    asked = "net.get_submodule('for').compile()\nnet.get_submodule('0x').compile()\nnet.fine.compile()\n"
+    assert written("net.compile()\n", *modules) == asked
+
+
+def test_a_list_is_gone_through_for_the_sake_of_those_that_are_no_modules_of_torch() -> None:
+    mixed = (("", NET), ("layers", LIST), ("layers.0", TORCH), ("layers.1", BLOCK), ("layers.2", BLOCK))
+    assert written("net.compile()\n", *mixed) == "for layer in net.layers:\n    layer.compile()\n"
+    assert written("net.compile()\n", ("", NET), ("layers", LIST), ("layers.0", TORCH), ("layers.1", TORCH)) is None
+
+
+def test_tabs_stay_tabs() -> None:
+    before = "if True:\n\tnet.compile()\n"
+    assert written(before, *LAYERS[:4]) == "if True:\n\tfor layer in net.layers:\n\t\tlayer.compile()\n"
 
 
 def test_what_is_compiled_as_a_whole_no_longer_is_known_by_its_statement() -> None:

@@ -82,6 +82,13 @@ LOUD = [
         SPLIT.partition("    found")[0] + NESTED[NESTED.index("    if len") :],
     ),
 ]
+LOUD += [
+    (FUNCTION.replace("    ", "\t"), SPLIT.replace("    ", "\t")),
+    (
+        FUNCTION.replace("y = torch", "y: torch.Tensor = torch"),
+        SPLIT.replace("y = torch", "y: torch.Tensor = torch"),
+    ),
+]
 SILENT = [
     FUNCTION.replace("y = torch.sin(x)", "y = x"),
     FUNCTION.replace("    good = y > least\n", "    good = y > least\n    print(good)\n"),

@@ -79,6 +79,14 @@ def graphs_and_breaks(program: Program, path: Path) -> int:
 
 def observed(program: Program, path: Path, compile: Callable[[Any], Any] | None = None) -> dict[str, Seen]:
     """What each call shows, in training and in evaluation mode; each mode has a program of its own."""
+    kept = dict(vars(random))
+    try:
+        return _observed(program, path, compile)
+    finally:
+        vars(random).update(kept)  # a program that puts its own there at import is not to be seen by the next one
+
+
+def _observed(program: Program, path: Path, compile: Callable[[Any], Any] | None) -> dict[str, Seen]:
     shown: dict[str, Seen] = {}
     for training in (True, False) if program.target == "Net" else (True,):
         module = loaded(path)
