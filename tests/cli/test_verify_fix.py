@@ -239,6 +239,7 @@ def test_a_break_that_nobody_predicted_gets_the_fixes_of_its_id(tmp_path: Path, 
 def test_a_break_and_what_follows_from_it_are_one_site(tmp_path: Path) -> None:
     """The branch breaks in a loop, which is a break of its own; the file lies outside the working directory."""
     words = UNFORESEEN.replace("in self.layers:", "in self.layers:\n            x = x.float()")
+    words = words.replace("nn.Linear(3, 3)", "nn.Linear(3, 3).requires_grad_(False)")  # none is not zeros
     branch = "\n\ndef g(x):\n    return x + 1 if x.sum() > 0 else x - 1\n"
     written(tmp_path, {"net.py": words + branch, "here/a": ""})
     given = ("--input", "i64[2,3]", "--train", "--diff", "--output-format", "json")
