@@ -72,3 +72,4 @@ async def _end(child: asyncio.subprocess.Process) -> None:
             await asyncio.wait_for(child.wait(), PATIENCE_S)
         except TimeoutError:
             os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
