@@ -25,7 +25,7 @@ def _kind(kind: type[nn.Module], shown: Callable[[str], str]) -> Kind:
     methods = (*vars(kind).values(), kind.forward) if own else ()
     functions = dict.fromkeys(extent for value in methods for extent in _extent(value, shown))
     runs = own and not _is_torch(inspect.unwrap(kind.forward))
-    return Kind(kind.__qualname__, _holds(kind), runs, tuple(functions))
+    return Kind(_holds(kind), runs, tuple(functions))
 
 
 def _holds(kind: type[nn.Module]) -> str:

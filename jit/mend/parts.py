@@ -229,27 +229,24 @@ def _is_seen_elsewhere(statement: _Statement, tree: ast.Module, module: ast.expr
     That is a parameter of the function around, since others may call it; parameters by their names, in which a module
     that `torch.compile` has wrapped says so; and another name of the module, which may be called eagerly, or passed on.
     """
-    root = re.match(r"\w+", statement.module)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_in(statement.node, node):
-            given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)} - {
-                "self",
-                "cls",
-            }
-            if isinstance(module, ast.Name | ast.Attribute) and root is not None and root[0] in given:
-                return True
+    named = isinstance(module, ast.Name | ast.Attribute)
+    if named and statement.module.partition(".")[0] in _parameters_around(statement.node, tree) - {"self", "cls"}:
+        return True
     if statement.value is None:
         return False
     if re.search(rf"(?<![\w.]){re.escape(statement.target)}\.{NAMING}\b", statement.text):
         return True
-    if statement.module == statement.target or not isinstance(module, ast.Name | ast.Attribute):
+    if statement.module == statement.target or not named:
         return False
     uses = re.finditer(rf"(?<![\w.]){re.escape(statement.module)}\b(?!\s*[.=]|\s*:[^=])", statement.text)
     return len(list(uses)) > 1
 
 
-def _is_in(node: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return function.lineno <= node.lineno <= (function.end_lineno or 0)
+def _parameters_around(statement: ast.stmt, tree: ast.Module) -> set[str]:
+    """Of all functions that hold it."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    around = (node for node in functions if node.lineno <= statement.lineno <= (node.end_lineno or 0))
+    return {item.arg for node in around for item in ast.walk(node.args) if isinstance(item, ast.arg)}
 
 
 def _stands_alone(node: ast.stmt, rows: list[str]) -> bool:

@@ -54,7 +54,6 @@ class Executed:
 class Kind:
     """A class of modules."""
 
-    name: str
     holds: str
     """How to come by the modules in it: `list` and `dict` as one does with these, else by their names."""
     runs: bool

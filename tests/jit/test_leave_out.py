@@ -16,10 +16,10 @@ from fullgraph.jit.mend.trial import Composition, Kind
 from fullgraph.jit.mend.watch import released
 from fullgraph.lint.apply import edited
 
-TORCH = Kind("Linear", "", False, ())
-LIST, DICT = (Kind(f"Module{name}", name.lower(), False, ()) for name in ("List", "Dict"))
-BLOCK = Kind("Block", "", True, (("net.py", 1, 5),))
-NET = Kind("Net", "", True, (("net.py", 11, 19),))
+TORCH = Kind("", False, ())
+LIST, DICT = (Kind(holds, False, ()) for holds in ("list", "dict"))
+BLOCK = Kind("", True, (("net.py", 1, 5),))
+NET = Kind("", True, (("net.py", 11, 19),))
 BREAK = ("net.py", 12)
 LAYERS = (
     *(("", NET), ("layers", LIST), ("layers.0", BLOCK), ("layers.1", BLOCK)),
@@ -100,7 +100,7 @@ def test_anything_else_that_compiles_a_module_stays(before: str) -> None:
 
 
 def test_what_breaks_is_taken_apart_and_what_is_compiled_again_is_left_out() -> None:
-    inner = Kind("Inner", "", True, (("net.py", 31, 35),))
+    inner = Kind("", True, (("net.py", 31, 35),))
     uneven = (("", NET), ("layers", LIST), ("layers.0", BLOCK), ("layers.1", inner), ("layers.1.mlp", BLOCK))
     assert written("net.compile()\n", *uneven) == "for layer in net.layers:\n    layer.compile()\n"
     apart = written("net.compile()\n", *uneven, broken=(BREAK, ("net.py", 33)))
