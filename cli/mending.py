@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fullgraph.lint.libraries import is_installed
+
 from .fix import save
 
 if TYPE_CHECKING:
     from fullgraph.jit.session import Fixed
-
-INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def finish(fixed: Fixed, diff: bool, printed: bool) -> None:
     """The files change only here. With `diff` they do not; `printed` says that the patch is in the report already."""
     from fullgraph.jit.mend.report import Outcome
 
-    changed = [item for item in fixed.changed if diff or not INSTALLED & set(Path(item[0]).parts)]
+    changed = [item for item in fixed.changed if diff or not is_installed(Path(item[0]))]
     for path in {item[0] for item in fixed.changed} - {item[0] for item in changed}:
         _tell(f"{path} is installed, and is not changed; --diff prints what would be")
     if not diff:

@@ -83,8 +83,9 @@ def run(
     from fullgraph.jit.kept import Kept
     from fullgraph.jit.launch import collected, launch, torch_version
     from fullgraph.jit.observer import Orders
-    from fullgraph.jit.session import LIBRARIES, roots, with_findings
+    from fullgraph.jit.session import roots, with_findings
     from fullgraph.jit.targets import TargetError, parse_module, parse_script
+    from fullgraph.lint.libraries import is_installed
 
     if not program:
         raise click.UsageError("Missing argument 'SCRIPT': name a script, or a module after -m")
@@ -97,7 +98,7 @@ def run(
         version = torch_version()
     except TargetError as error:
         raise click.UsageError(str(error)) from None
-    paths = () if LIBRARIES & set(target.path.parts) else (target.path,)
+    paths = () if is_installed(target.path) else (target.path,)
     request = build_request(
         paths, config_file, use_cache=True, first_party=first_party, target_torch=version, backend=backend
     )

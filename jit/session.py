@@ -15,6 +15,7 @@ from msgspec import structs
 from fullgraph.lint import engine
 from fullgraph.lint.config import EntryPoint
 from fullgraph.lint.findings import CheckReport, Finding, Verdict
+from fullgraph.lint.libraries import is_installed
 from fullgraph.lint.request import CheckRequest
 from fullgraph.lint.target import resolve
 
@@ -36,7 +37,6 @@ from .verify import TargetReport, files, judge
 Watch: TypeAlias = Callable[[Iterator[Observation], int], Iterable[Observation]]
 """Hands on the observations as they come, of which there will be so many."""
 SHARED = "--input goes to every target; in [tool.fullgraph.targets] each can have inputs of its own"
-LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
 def reports(
@@ -231,7 +231,7 @@ def _named(seen: Observation, kept: Kept) -> Iterator[Traced]:
 
 def _own(path: Path) -> frozenset[str]:
     """The target's own file as events show it, relative inside the working directory; nothing if it is installed."""
-    if LIBRARIES & set(path.parts):
+    if is_installed(path):
         return frozenset()
     working = Path.cwd()
     return frozenset({path.relative_to(working).as_posix() if path.is_relative_to(working) else path.as_posix()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from .vocabulary import words
 
@@ -16,6 +16,13 @@ NEVER_ENTERED = words(
     """
 )
 """Packages whose functions are operators, or that Dynamo does not trace."""
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Names of folders that hold installed packages."""
+
+
+def is_installed(path: PurePath) -> bool:
+    """Whether it lies in such a folder."""
+    return not INSTALLED.isdisjoint(path.parts)
 
 
 def site_packages(root: Path) -> str | None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fullgraph.lint.libraries import is_installed
+
 OURS = Path(__file__).parents[1]
 STDLIB = Path(sysconfig.get_path("stdlib"))
 
@@ -34,9 +36,8 @@ class Paths:
     def _decide(self, path: Path) -> bool:
         if any(path.is_relative_to(root) for root in self.named):
             return True
-        library = {"site-packages", "dist-packages"} & set(path.parts)
         under = any(path.is_relative_to(root) for root in self.roots)
-        return under and not library and not path.is_relative_to(OURS) and not path.is_relative_to(STDLIB)
+        return under and not is_installed(path) and not path.is_relative_to(OURS) and not path.is_relative_to(STDLIB)
 
     def shown(self, filename: str) -> str:
         path = Path(filename)

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 from markupsafe import Markup
 
 from fullgraph.lint.findings import Severity, Verdict
+from fullgraph.lint.libraries import is_installed
 
 from ..events import BackendError, Break, Failure, Frame, Guard, Recompile
-from ..session import LIBRARIES
 from ..verify import Judged, Stale, TargetReport
 from .anchors import Anchors
 from .highlight import python
@@ -150,7 +150,7 @@ def _by_line(items: Iterable[At]) -> Iterator[tuple[tuple[str, int], tuple[At, .
 
 
 def _in_library(path: str) -> bool:
-    return bool(LIBRARIES & set(PurePosixPath(path).parts))
+    return is_installed(PurePosixPath(path))
 
 
 def _guards(frames: Iterable[Frame]) -> Iterator[Note]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fullgraph.lint.apply import patch
 from fullgraph.lint.findings import Effect, Fix
+from fullgraph.lint.libraries import is_installed
 
 from ..events import Observation, Status
 from ..isolate import Pool
@@ -32,7 +33,6 @@ NONE_FOR_THAT = "and no fix is known for that"
 NEVER_RAN = "line {} never ran, so nothing is known of it"
 PAIRS = 3
 """Second fixes that are tried along with one that uncovers another break."""
-INSTALLED = frozenset({"site-packages", "dist-packages"})
 WRAPPER = re.compile(rb"\b(?:_orig_mod|OptimizedModule)\b")
 BREAKING = frozenset({Effect.GRAPH_BREAK, Effect.SKIPPED_FRAME, Effect.USER_ERROR})
 LATER = "the compiled program comes to a later break with it, which no fix removes, and so to no result"
@@ -262,7 +262,7 @@ class Search:
     def _sees_wrappers(self) -> bool:
         """Whether a file that ran, not an installed one, names what is in a compiled module, or its class."""
         ran = {absolute(path) for standard in self._standards for path, _ in standard.executed}
-        own = (Path(path) for path in ran | self.original.keys() if not INSTALLED & set(Path(path).parts))
+        own = (Path(path) for path in ran | self.original.keys() if not is_installed(Path(path)))
         return any(WRAPPER.search(path.read_bytes()) for path in own if path.is_file())
 
     def _is_new(self, key: Key) -> bool:
