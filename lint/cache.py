@@ -18,7 +18,7 @@ from typing import cast
 
 from .ir import Block
 
-FORMAT = 2
+FORMAT = 3
 MOST = 512 << 20
 """Bytes that the folder may hold."""
 DIGEST_SIZE = 16

@@ -34,6 +34,7 @@ from .libraries import site_packages
 from .project import STUB, Project
 from .request import CheckRequest
 from .results import Done, Kind, Result, Task, entry_order
+from .room import with_room
 from .source import display
 from .twins import generator_named, generator_of
 from .type_source import TypeSource, type_source
@@ -64,7 +65,7 @@ Advance = Callable[[int, int], None]
 def check(request: CheckRequest, advance: Advance = lambda done, total: None) -> CheckReport:
     """Check the request's files. Raises click.UsageError for an entry that does not exist."""
     with uncollected():
-        return Run(request, advance).report()
+        return with_room(Run(request, advance).report)
 
 
 @contextlib.contextmanager
@@ -285,7 +286,7 @@ class Run:
         results = {task: self._index.recall(task.name, keys(task.path)) for task in tasks}
         missing = [task for task in tasks if results[task] is None]
         count = 0
-        for done, remarks in self._work(missing):
+        for done, remarks, _ in self._work(missing):
             results.update(done.results)
             self._learn(done)
             self._untyped |= dict.fromkeys(remarks)
@@ -299,13 +300,12 @@ class Run:
         self._fresh = True
         from .workers import Setup, done_by, processes_for, run
 
-        processes = processes_for(len(tasks), self._request.jobs)
-        if processes > 1:
-            request = self._request
+        request, here = self._request, self._here()
+        if processes := processes_for(len(tasks), request.jobs):
             setup = Setup(self._config, request.torch, self._cache, self._environment, request.contents, self._types)
-            yield from run(tasks, setup, processes)
+            yield from run(tasks, setup, processes, here)
         else:
-            yield done_by(self._here(), self._project, tasks)
+            yield done_by(here, tasks)
 
     def _here(self) -> Units:
         from .units import Units
@@ -340,7 +340,7 @@ class Run:
             self._index.note_parsed(path, problem)
 
     def _remember(self, results: dict[str, Result]) -> None:
-        self._learn(Done((), dict(self._project.asked), self._project.parsed()))
+        self._learn(Done((), *self._project.learned()))
         keys = self._keys()
         active = []
         for name, result in results.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .ir import Node
+from .ir import Node, body_of
 from .symbols import Module, all_statements, expressions_of
 
 ANY = "*"
@@ -19,7 +19,7 @@ def sets_variables(source: bytes) -> bool:
 
 
 def variables_set(module: Module) -> Iterator[str]:
-    for body in (module.body, *(symbol.body for symbol in module.symbols())):
+    for body in (module.body, *(body_of(symbol.node) for symbol in module.symbols())):
         for statement in all_statements(body):
             if statement[0] == "assign":
                 for target in statement[2]:

@@ -1,5 +1,5 @@
 """Python source → the interpreter's IR: nested tuples `(op, span, …)`, small enough to cache and fast to load with
-`marshal`.
+`marshal`. The body of a function that lies in no other may be packed: most are never asked for.
 
 A span is `(line, column, end_line, end_column)` with `ast`'s columns, which count UTF-8 bytes; a compound statement's
 span covers its header only.
@@ -8,9 +8,10 @@ span covers its header only.
 from __future__ import annotations
 
 import ast
+import marshal
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 Node: TypeAlias = tuple[Any, ...]
 Span: TypeAlias = tuple[int, int, int, int]
@@ -51,9 +52,27 @@ OPERATORS: dict[type[ast.AST], str] = {
 POSITIONAL, KEYWORD, VARIADIC, VARIADIC_KEYWORD = "positional", "keyword", "*", "**"
 
 
-def lower(tree: ast.Module) -> Block:
-    """The module's body as IR."""
-    return _Lowering().block(tree.body)
+def lower(tree: ast.Module, pack: bool = False) -> Block:
+    """The module's body as IR, with `pack` the bodies of functions packed."""
+    return _Lowering(pack).block(tree.body)
+
+
+def body_of(function: Node) -> Block:
+    """The body of a `def` node, unpacked anew where it is packed."""
+    held = function[6]
+    return cast(Block, marshal.loads(held)) if isinstance(held, bytes) else held
+
+
+def opened(node: Node) -> Node:
+    """The node with nothing packed in itself."""
+    return (*node[:6], body_of(node), *node[7:]) if node[0] == "def" and isinstance(node[6], bytes) else node
+
+
+def _packed(body: Block) -> Block | bytes:
+    try:
+        return marshal.dumps(body)
+    except ValueError:  # nested deeper than marshal allows
+        return body
 
 
 def span_of(node: Any) -> Span:
@@ -68,9 +87,12 @@ def _header(node: Any, last: Any) -> Span:
 class _Lowering:
     """Dispatches on the type of each node: `match` would try the classes one after another, for every node."""
 
-    def __init__(self) -> None:
+    def __init__(self, pack: bool) -> None:
+        self._pack = pack
         self._yields = False
         """Whether the function at hand has been seen to yield."""
+        self._stored: list[str] = []
+        """Attributes of variables that it assigns."""
 
     def block(self, body: list[ast.stmt]) -> Block:
         statements = self._STATEMENTS
@@ -129,11 +151,13 @@ class _Lowering:
         span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("def ") + len(node.name))
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         signature = (self._parameters(node.args), self._exprs(node.decorator_list), self._optional(node.returns))
-        outer, self._yields = self._yields, False
+        outer, self._yields, self._pack, self._stored = (self._yields, self._pack, self._stored), False, False, []
         body = self.block(node.body)
         kind = "async" if isinstance(node, ast.AsyncFunctionDef) else "generator" if self._yields else "plain"
-        self._yields = outer
-        return ("def", span, node.name, *signature, body, kind, (first, node.end_lineno or node.lineno))
+        stored = tuple(dict.fromkeys(self._stored))
+        self._yields, self._pack, self._stored = outer
+        held = _packed(body) if self._pack else body
+        return ("def", span, node.name, *signature, held, kind, (first, node.end_lineno or node.lineno), stored)
 
     def _class(self, node: ast.ClassDef) -> Node:
         span = (node.lineno, node.col_offset, node.lineno, node.col_offset + len("class ") + len(node.name))
@@ -217,6 +241,8 @@ class _Lowering:
         return ("const", span_of(node), node.value)
 
     def _attribute(self, node: ast.Attribute) -> Node:
+        if type(node.ctx) is ast.Store and type(node.value) is ast.Name:
+            self._stored.append(node.attr)
         return ("attr", span_of(node), self._expr(node.value), node.attr)
 
     def _call(self, node: ast.Call) -> Node:

@@ -22,14 +22,9 @@ def keeps_and_calls(classes: Iterable[ClassSymbol], constructor: FunctionSymbol,
 
     `classes` are the class and its bases.
     """
-    family = tuple(classes)
-    kept = {
-        name
-        for cls in family
-        for name, stores in cls.stores.items()
-        if any(method is constructor and _is_made_of(value, parameter) for method, _, value in stores)
-    }
-    return any(_calls(method, kept) for cls in family for method in cls.methods.values() if kept)
+    stores = constructor.stores.items()
+    kept = {name for name, rows in stores if any(_is_made_of(value, parameter) for _, _, value in rows)}
+    return any(_calls(method, kept) for cls in classes for method in cls.methods.values() if kept)
 
 
 def _is_made_of(value: Node, parameter: str) -> bool:

@@ -104,7 +104,7 @@ class OpenModule(Module):
             start, end, region, tree = 0, len(self.parts), after, ast.parse(source)
             self.lines = []
         self.source = source
-        for name in ("text", "syntax_tree", "stripped"):
+        for name in ("text", "stripped"):
             self.__dict__.pop(name, None)
         return self._replace(start, end, region, tree)
 
@@ -307,19 +307,15 @@ def _union(masks: Iterable[int]) -> int:
 
 def _exchanged(part: Part, symbol: ClassSymbol, before: Node, after: Node) -> int:
     """Put one method's node in the place of another; gives what has changed."""
-    storing = _storing(symbol)
     method = next((each for each in symbol.methods.values() if each.node is before), None)
     if method is None:
         return part.masks
+    stored = bool(method.stores)
     method.node = after
-    symbol.__dict__.pop("stores", None)
-    stores = method.name != "__init__" and method in storing | _storing(symbol)
+    method.__dict__.pop("stores", None)
+    symbol.__dict__.pop("storing", None)
+    stores = method.name != "__init__" and (stored or bool(method.stores))
     return method.mask | (part.mask if stores else 0)
-
-
-def _storing(symbol: ClassSymbol) -> set[FunctionSymbol]:
-    """The methods that assign attributes."""
-    return {method for rows in symbol.stores.values() for method, _, _ in rows}
 
 
 def _frame(piece: Piece) -> tuple[str, tuple[str, ...]]:

@@ -47,14 +47,16 @@ class Project:
         self._packages: dict[str, tuple[str, str]] = {}
         self.asked: defaultdict[str, set[str]] = defaultdict(set)
         """The dotted names that the interpreter looked for, by the path of the importing module."""
-        self.held = 0
-        """Bytes of source loaded."""
+        self._told: set[str] = set()
         self.problems: dict[str, SyntaxProblem] = {}
         """Files that could not be parsed, by absolute path."""
 
-    def parsed(self) -> dict[str, SyntaxProblem | None]:
-        """The files loaded so far, and why one of them could not be parsed."""
-        return {path: self.problems.get(path) for path in (*self._by_path, *self._checked)}
+    def learned(self) -> tuple[dict[str, set[str]], dict[str, SyntaxProblem | None]]:
+        """What was `asked` for, and the files parsed, with why one could not be, since this was last asked."""
+        asked, self.asked = dict(self.asked), defaultdict(set)
+        parsed = {path: self.problems.get(path) for path in (*self._by_path, *self._checked) if path not in self._told}
+        self._told.update(parsed)
+        return asked, parsed
 
     def load(self, path: str) -> Module | None:
         """The module in `path` (absolute). None where it can't be read or parsed; a syntax error is kept in `problems`.
@@ -84,18 +86,13 @@ class Project:
         if problem is not None:
             self.problems[path] = problem
 
-    def forget(self) -> None:
-        """Drop the modules loaded so far, to make room; what was found out about their syntax stays known."""
-        self._checked.update(self._by_path)
-        self._by_path.clear()
-        self.held = 0
-
     def edited(self, path: str) -> int | None:
         """Take over what `contents` or the disk have for a file by now: the mask of what has changed, None where all
         that was found out has to be forgotten.
         """
         self._sources.pop(path, None)
         self._checked.discard(path)
+        self._told.discard(path)
         self.problems.pop(path, None)
         if path not in self._by_path:
             return 0
@@ -144,7 +141,6 @@ class Project:
                 return None
             case Summary():
                 name, package, base = self.name_of(path)
-                self.held += len(notebook.source)
                 made_of = (path, notebook.source, name, package, base, summary.body)
                 if self._bit is not None and path in self._contents and not notebook.cells and is_utf8(notebook.source):
                     return OpenModule(*made_of, bit=self._bit)
@@ -211,6 +207,10 @@ class Project:
     def _inside(self, folder: str) -> bool:
         return folder == self._root or folder.startswith(self._root + os.sep)
 
+    def _lies_in(self, folder: str) -> bool:
+        """Whether the root is this folder or one below it, as where a package is checked from inside."""
+        return self._root == folder or self._root.startswith(folder + os.sep)
+
     def _installed(self, dotted: str) -> str | None:
         if self._libraries is None or not may_be_entered(dotted):
             return None
@@ -246,7 +246,8 @@ class Project:
         return self._packages[folder]
 
     def _is_first_party(self, base: str, dotted: str) -> bool:
-        if dotted.partition(".")[0] in self._first_party:
+        package = dotted.partition(".")[0]
+        if package in self._first_party or self._lies_in(os.path.join(base, package)):
             return True
         return self._inside(base) and "site-packages" not in base[len(self._root) :]
 

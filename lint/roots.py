@@ -14,7 +14,7 @@ from .interpret.analysis import Analysis, EntryRecord, Program
 from .interpret.frame import Frame, Settings
 from .interpret.statements import run
 from .interpret.usage import dotted
-from .ir import Node
+from .ir import Node, body_of
 from .symbols import ClassSymbol, FunctionSymbol, Module, all_statements, expressions_of
 from .values import Bound, Compiled, Const, ExternalObject, Function, Instance, Value
 
@@ -51,12 +51,9 @@ def undriven(analysis: Analysis, module: Module) -> Iterator[Frame]:
 
 
 def _mentions_compile(symbol: FunctionSymbol) -> bool:
-    first, last = symbol.extent
-    if not any("compile" in line for line in symbol.module.lines[first - 1 : last]):
-        return False
-    return any(
+    return symbol.may_have("compile") and any(
         (node[0] == "attr" and node[3] == "compile") or (node[0] == "name" and node[2] == "compile")
-        for statement in all_statements(symbol.body)
+        for statement in all_statements(body_of(symbol.node))
         for node in expressions_of(statement)
     )
 
@@ -158,7 +155,7 @@ def switches(analysis: Analysis, module: Module) -> tuple[frozenset[str], frozen
 
 def config_flags(analysis: Analysis, module: Module) -> Iterator[str]:
     """`name=value` for every constant that the module assigns to `torch._dynamo.config`."""
-    bodies = [module.body, *(symbol.body for symbol in module.symbols())]
+    bodies = (module.body, *(body_of(symbol.node) for symbol in module.symbols()))
     for body in bodies:
         for statement in all_statements(body):
             if statement[0] == "assign" and statement[3][0] == "const":

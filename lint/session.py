@@ -18,6 +18,7 @@ from .project import Project
 from .report import Reporter
 from .request import CheckRequest
 from .results import Kind, Result, Task
+from .room import with_room
 from .units import Units
 
 
@@ -90,7 +91,7 @@ class _Lasting(Run):
         self._request = replace(self._request, files=(Path(path),))
         self._asked_about = {path}
         self._remarks = list(self._request.remarks)
-        return self.report()
+        return with_room(self.report)
 
     def report(self) -> CheckReport:
         given, others = self._files()

@@ -36,10 +36,10 @@ class SourceFile:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(self.source).readline)
         return io.TextIOWrapper(io.BytesIO(self.source), encoding, newline=None).read()
 
-    @cached_property
+    @property
     def syntax_tree(self) -> ast.Module:
-        """Python's own tree, for the few who need more than the IR."""
-        return ast.parse(self.source)
+        """Python's own tree, for the few who need more than the IR; large, and so kept only for the last few files."""
+        return _parsed(self.source)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -93,6 +93,11 @@ class SourceFile:
         rows[-1] = rows[-1][:end_column]
         rows[0] = rows[0][column:]
         return " ".join(row.decode(errors="ignore").strip() for row in rows)
+
+
+@lru_cache(maxsize=4)
+def _parsed(source: bytes) -> ast.Module:
+    return ast.parse(source)
 
 
 def display(path: str) -> str:

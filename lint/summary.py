@@ -45,7 +45,7 @@ def summarise(source: bytes, cache: SummaryCache | None) -> Summary | SyntaxProb
         if stored is not None:
             return Summary(stored)
     try:
-        body = lower(_parse(source))
+        body = lower(_parse(source), pack=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return syntax_problem(error)
     if cache is not None:

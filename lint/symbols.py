@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
-from .ir import Block, Node, Span
+from .ir import Block, Node, Span, body_of, opened
 from .source import SourceFile
 from .vocabulary import words
 
@@ -16,6 +17,10 @@ STATEMENTS = words(
     nonlocal pass raise return try while with
     """
 )
+
+
+Store: TypeAlias = "tuple[FunctionSymbol, Node, Node]"
+"""An assignment to an attribute: method, statement, value."""
 
 
 @dataclass(eq=False)
@@ -28,6 +33,7 @@ class FunctionSymbol:
     owner: ClassSymbol | None = None
     mask: int = 0
     """The bit that stands for the code that it is part of, where that is being edited."""
+    _unpacked: Block | None = field(default=None, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -51,9 +57,29 @@ class FunctionSymbol:
 
     @property
     def body(self) -> Block:
-        if self.node[0] == "def":
+        if self.node[0] != "def":
+            return (("return", self.node[1], self.node[3]),)
+        if not isinstance(self.node[6], bytes):
             return self.node[6]  # type: ignore[no-any-return]
-        return (("return", self.node[1], self.node[3]),)
+        if self._unpacked is None:
+            self._unpacked = body_of(self.node)
+        return self._unpacked
+
+    def may_have(self, name: str) -> bool:
+        """Whether the body may have that name in it, told without unpacking it."""
+        held = self.node[6]
+        return not isinstance(held, bytes) or name.encode() in held
+
+    @cached_property
+    def stores(self) -> dict[str, tuple[Store, ...]]:
+        """Where a method assigns attributes of its object, by their names."""
+        found: dict[str, list[Store]] = {}
+        receiver = self.parameters[0][0] if self.parameters else None
+        for statement in all_statements(self.body):
+            for target, value in _assignments(statement):
+                if target[0] == "attr" and target[2][0] == "name" and target[2][2] == receiver:
+                    found.setdefault(target[3], []).append((self, statement, value))
+        return {name: tuple(rows) for name, rows in found.items()}
 
     @property
     def kind(self) -> str:
@@ -115,18 +141,13 @@ class ClassSymbol:
         return {node[2][2]: node[3] for node in self.node[6] if node[0] == "annassign" and node[2][0] == "name"}
 
     @cached_property
-    def stores(self) -> dict[str, tuple[tuple[FunctionSymbol, Node, Node], ...]]:
-        """`self.name` assignments: name → (method, statement, value expression)."""
-        found: dict[str, list[tuple[FunctionSymbol, Node, Node]]] = {}
+    def storing(self) -> dict[str, list[FunctionSymbol]]:
+        """Attributes → the methods that may assign them."""
+        found: dict[str, list[FunctionSymbol]] = {}
         for method in self.methods.values():
-            if not method.parameters:
-                continue
-            receiver = method.parameters[0][0]
-            for statement in all_statements(method.body):
-                for target, value in _assignments(statement):
-                    if target[0] == "attr" and target[2][0] == "name" and target[2][2] == receiver:
-                        found.setdefault(target[3], []).append((method, statement, value))
-        return {name: tuple(rows) for name, rows in found.items()}
+            for name in method.node[9]:
+                found.setdefault(name, []).append(method)
+        return found
 
 
 @dataclass(eq=False)
@@ -241,7 +262,7 @@ def expressions_of(node: Node) -> Iterator[Node]:
     Functions and classes are the exception, since nobody walks their statements: theirs are included.
     """
     into_blocks = node[0] in ("def", "class")
-    stack: list[object] = list(node[2:])
+    stack: list[object] = list(opened(node)[2:])
     while stack:
         item = stack.pop()
         if not isinstance(item, tuple) or not item:
@@ -250,6 +271,7 @@ def expressions_of(node: Node) -> Iterator[Node]:
             if item[0] in STATEMENTS and not into_blocks:
                 continue
             yield item
+            item = opened(item)
         stack.extend(part for part in item if isinstance(part, tuple))
 
 
@@ -304,7 +326,9 @@ def rebound(body: Block, functions: Iterable[FunctionSymbol]) -> Iterator[str]:
 
 
 def _globals_assigned(symbol: FunctionSymbol) -> Iterator[str]:
-    nodes = list(all_statements(symbol.body))
+    if not symbol.may_have("global"):
+        return
+    nodes = list(all_statements(body_of(symbol.node)))
     declared = {name for node in nodes if node[0] == "global" for name in node[2]}
     if declared:
         for node in nodes:

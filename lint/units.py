@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
 
 from . import entries, roots, torch_api
@@ -17,13 +16,14 @@ from .project import Project
 from .results import Kind, Result, Task, entry_order, packed
 from .rulebook import RuleBook
 from .ruleset import RuleSet
+from .summary import SyntaxProblem
 from .symbols import Module
 from .type_source import TypeSource
 
 WANTED = {Kind.FORWARD: b"forward", Kind.ALL: b"def "}
 """Without this word nothing in a file is taken for compiled."""
-ROOM = 10 << 20
-"""Bytes of source beyond which everything is forgotten and begun anew: IR and values take some fifty times as much."""
+ROOM = 12_000
+"""Calls that a process remembers, at some ten kilobytes each."""
 FULLGRAPH = {None: None, Mode.DEFAULT: False, Mode.FULLGRAPH: True}
 
 
@@ -48,7 +48,6 @@ class Units:
         self._project = project
         self._environment = environment
         self._fullgraph, self._backend = FULLGRAPH[config.mode], config.backend
-        self._lasting = lasting
         self._packed: Callable[[Iterable[Emission]], bytes | tuple[Emission, ...]] = tuple if lasting else packed
         self._analysis = self._new_analysis()
 
@@ -63,6 +62,14 @@ class Units:
             environment=self._environment,
             oracle=None if self._types is None else self._types.oracle(self._project, self.remarks.append),
         )
+
+    @property
+    def full(self) -> bool:
+        return len(self._analysis.memo) > ROOM
+
+    def learned(self) -> tuple[dict[str, set[str]], dict[str, SyntaxProblem | None]]:
+        """What files looked for, and which were parsed, since this was last asked."""
+        return self._project.learned()
 
     def drop(self, mask: int | None) -> None:
         """Forget what rests on these parts of the project; with None, everything."""
@@ -80,10 +87,6 @@ class Units:
 
     def assumed(self, task: Task) -> Result:
         """The file's functions are compiled, as far as the task says so."""
-        if self._project.held > ROOM and not self._lasting:
-            self._project.forget()
-            self._analysis = self._new_analysis()
-            gc.collect()
         module = self._loaded(task.path, task.kind)
         if module is None or task.kind is Kind.PARSE:
             return Result()

@@ -6,11 +6,12 @@ import gc
 import itertools
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from .cache import SummaryCache
 from .config import Config
@@ -20,10 +21,18 @@ from .ruleset import ruleset
 from .type_source import TypeSource
 from .units import Units
 
-Told: TypeAlias = tuple[Done, list[str]]
-"""What has been done, and remarks on it."""
 WORTH_IT = 60
-"""Tasks from which on a second process pays for its start."""
+"""Tasks from which on a process pays for its start."""
+
+
+FORKS = sys.platform == "linux"
+
+
+class Told(NamedTuple):
+    done: Done
+    remarks: list[str]
+    full: bool = False
+    """So much is remembered that another process had better go on."""
 
 
 class Setup(NamedTuple):
@@ -36,43 +45,61 @@ class Setup(NamedTuple):
     contents: Mapping[str, bytes]
     types: TypeSource | None
 
+    def units(self) -> Units:
+        config = self.config
+        project = Project(config.root, self.cache, config.first_party, self.contents)
+        return Units(project, config, ruleset(self.torch, config.rules), self.environment, types=self.types)
+
 
 def processes_for(tasks: int, asked: int | None) -> int:
-    """How many processes to use: what was asked for, else one a core where there is enough to do."""
+    """How many processes to use: what was asked for, else one a core; none where there is little to do."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(asked or available, tasks // WORTH_IT))
+    return min(asked or available, tasks // WORTH_IT)
 
 
-def run(tasks: Sequence[Task], setup: Setup, processes: int) -> Iterator[Told]:
-    """Do the tasks in that many processes. Raises RuntimeError if one of them dies."""
+def run(tasks: Sequence[Task], setup: Setup, processes: int, here: Units) -> Iterator[Told]:
+    """Do the tasks in that many processes, which begin with what is known `here` where they can.
+
+    What a process remembers is never freed bit by bit: one that is full ends, and another takes its place. Raises
+    RuntimeError if one of them dies.
+    """
+    context: SpawnContext | ForkContext
+    context = multiprocessing.get_context("fork") if FORKS else multiprocessing.get_context("spawn")
     batches = iter([tuple(batch) for _, batch in itertools.groupby(tasks, key=lambda task: os.path.dirname(task.path))])
     team: dict[Connection, BaseProcess] = {}
+
+    def begin(batch: tuple[Task, ...]) -> None:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, setup, here if FORKS else None), daemon=True)
+        process.start()
+        theirs.close()
+        team[ours] = process
+        ours.send(batch)
+
     try:
-        for _ in range(processes):
-            ours, theirs = multiprocessing.Pipe()
-            process: BaseProcess = multiprocessing.Process(target=_serve, args=(theirs, setup), daemon=True)
-            process.start()
-            theirs.close()
-            team[ours] = process
-        waiting = {connection for connection in team if _send(connection, batches)}
-        while waiting:
-            for ready in wait(list(waiting)):
+        for batch in itertools.islice(batches, processes):
+            begin(batch)
+        while team:
+            for ready in wait(list(team)):
                 assert isinstance(ready, Connection)
-                yield _received(ready, team[ready])
-                if not _send(ready, batches):
-                    waiting.discard(ready)
+                told = _received(ready, team[ready])
+                yield told
+                batch = next(batches, ())
+                if batch and not told.full:
+                    ready.send(batch)
+                    continue
+                _end(ready, team.pop(ready))
+                if batch:
+                    begin(batch)
     finally:
         for connection, process in team.items():
-            connection.close()
-            process.terminate()
-            process.join()
+            _end(connection, process)
 
 
-def _send(connection: Connection, batches: Iterator[tuple[Task, ...]]) -> bool:
-    batch = next(batches, None)
-    if batch is not None:
-        connection.send(batch)
-    return batch is not None
+def _end(connection: Connection, process: BaseProcess) -> None:
+    connection.close()
+    process.terminate()
+    process.join()
 
 
 def _received(connection: Connection, process: BaseProcess) -> Told:
@@ -86,23 +113,22 @@ def _received(connection: Connection, process: BaseProcess) -> Told:
     return told
 
 
-def _serve(connection: Connection, setup: Setup) -> None:
+def _serve(connection: Connection, setup: Setup, known: Units | None) -> None:
     gc.disable()
-    project = Project(Path(setup.config.root), setup.cache, setup.config.first_party, setup.contents)
-    rules = ruleset(setup.torch, setup.config.rules)
-    units = Units(project, setup.config, rules, setup.environment, types=setup.types)
+    units = known or setup.units()
+    units.learned()
     while True:
         try:
             batch: tuple[Task, ...] = connection.recv()
         except EOFError:
             return
         try:
-            connection.send(done_by(units, project, batch))
+            connection.send(done_by(units, batch))
         except Exception as error:
             connection.send(error)
 
 
-def done_by(units: Units, project: Project, tasks: Sequence[Task]) -> Told:
+def done_by(units: Units, tasks: Sequence[Task]) -> Told:
     """Do the tasks here; a file that can't be read any more has no result."""
     results: list[tuple[Task, Result]] = []
     for task in tasks:
@@ -110,4 +136,4 @@ def done_by(units: Units, project: Project, tasks: Sequence[Task]) -> Told:
             results.append((task, units.assumed(task)))
         except OSError:
             continue
-    return Done(tuple(results), dict(project.asked), project.parsed()), units.remarks
+    return Told(Done(tuple(results), *units.learned()), units.remarks, units.full)

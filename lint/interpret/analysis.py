@@ -16,9 +16,9 @@ from ..emission import Emission, Hit
 from ..facts import Fact
 from ..findings import Effect
 from ..guards import Called, Guard, Kind, Number, Place
-from ..ir import Node, Span
+from ..ir import Span
 from ..project import Project
-from ..symbols import ClassSymbol, FunctionSymbol, Module
+from ..symbols import ClassSymbol, FunctionSymbol, Module, Store
 from ..torch_api import TorchApi
 from ..values import Arguments, Compiled, Instance, Value
 from .frame import Frame, Settings
@@ -99,7 +99,7 @@ class CallResult(Struct, frozen=True):
     emissions: tuple[Emission, ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Analysis:
     project: Project
     api: TorchApi
@@ -132,10 +132,8 @@ class Analysis:
     """Whether a decorator gives back the function it gets."""
     class_values: Table[tuple[ClassSymbol, str], Value] = field(default_factory=Table)
     """What class bodies assign to names."""
-    later_stores: Table[tuple[ClassSymbol, str], tuple[tuple[FunctionSymbol, Node, Node], ...]] = field(
-        default_factory=Table
-    )
-    """Assignments to an attribute outside of constructors: method, statement, value."""
+    later_stores: Table[tuple[ClassSymbol, str], tuple[Store, ...]] = field(default_factory=Table)
+    """Assignments to an attribute outside of constructors."""
     stored_later: Table[tuple[Instance, str], Value] = field(default_factory=Table)
     """What an attribute may hold that is assigned outside of constructors too."""
     dataclasses: Table[ClassSymbol, bool] = field(default_factory=Table)

@@ -48,7 +48,7 @@ class Settings(Struct, frozen=True):
 ALWAYS = When()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Frame:
     """One function (or module body) under interpretation."""
 

@@ -10,7 +10,7 @@ from ..dependence import ANY
 from ..facts import Attribute, Enter, MethodOfCompiled
 from ..guards import Kind
 from ..ir import Node, Span
-from ..symbols import ClassSymbol, FunctionSymbol
+from ..symbols import ClassSymbol, FunctionSymbol, Store
 from ..values import (
     NONE,
     SIZE,
@@ -341,10 +341,10 @@ def _field(frame: Frame, cls: ClassSymbol, receiver: Instance, name: str) -> Val
     return hints.annotated(frame.analysis, cls.module, cls.annotations[name])
 
 
-def _later_stores(analysis: Analysis, symbol: ClassSymbol, name: str) -> tuple[tuple[FunctionSymbol, Node, Node], ...]:
-    def found() -> tuple[tuple[FunctionSymbol, Node, Node], ...]:
-        rows = (row for cls in resolution(analysis, symbol)[0] for row in cls.stores.get(name, ()))
-        return tuple(row for row in rows if row[0].name != "__init__")
+def _later_stores(analysis: Analysis, symbol: ClassSymbol, name: str) -> tuple[Store, ...]:
+    def found() -> tuple[Store, ...]:
+        methods = (method for cls in resolution(analysis, symbol)[0] for method in cls.storing.get(name, ()))
+        return tuple(row for method in methods if method.name != "__init__" for row in method.stores.get(name, ()))
 
     return analysis.tracker.once(analysis.later_stores, (symbol, name), found)
 
@@ -365,9 +365,7 @@ def _with_later_stores(frame: Frame, receiver: Instance, name: str, value: Value
     )
 
 
-def _joined_with(
-    analysis: Analysis, receiver: Instance, value: Value | None, later: tuple[tuple[FunctionSymbol, Node, Node], ...]
-) -> Value:
+def _joined_with(analysis: Analysis, receiver: Instance, value: Value | None, later: tuple[Store, ...]) -> Value:
     for method, _, expression in later:
         scope = analysis.module_frame(method.module)
         scope.env = calls.generic_environment(analysis, method, receiver)
