@@ -103,6 +103,7 @@ class Run:
         self._remarks: list[str] = list(request.remarks)
         self._environment: frozenset[str] = frozenset()
         self._units: Units | None = None
+        self._known_keys: _Keys | None = None
         self._fresh = False
         """Whether anything had to be worked out anew."""
         self._untyped: dict[str, None] = {}
@@ -332,6 +333,8 @@ class Run:
     # what is remembered
 
     def _learn(self, done: Done) -> None:
+        if done.asked:
+            self._known_keys = None
         for path, names in done.asked.items():
             with contextlib.suppress(OSError):  # removed meanwhile
                 self._index.look(path)
@@ -361,7 +364,10 @@ class Run:
         return _joined((settings.encode(), *map(keys, sorted(paths | generators))))
 
     def _keys(self) -> _Keys:
-        return _Keys(self._index, self._project, self._environment)
+        """Those of what is known by now: what has been learned since may have given files more to rest on."""
+        if self._known_keys is None:
+            self._known_keys = _Keys(self._index, self._project, self._environment)
+        return self._known_keys
 
     # findings
 

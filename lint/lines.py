@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tokenize
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +21,7 @@ def lines_of(path: str, cell: int | None) -> list[str]:
         encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     except SyntaxError:
         encoding = "utf-8"  # the finding may well be about this
-    return re.split("\r\n|\r|\n", data.decode(encoding, errors="replace"))
+    return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _cell_lines(notebook: bytes, cell: int) -> list[str]:

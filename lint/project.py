@@ -44,6 +44,7 @@ class Project:
         self._sources: dict[str, SourceFile] = {}
         self._checked: set[str] = set()
         self._places: dict[tuple[str, str], str | None] = {}
+        self._begun: dict[str, bool] = {}
         self._packages: dict[str, tuple[str, str]] = {}
         self.asked: defaultdict[str, set[str]] = defaultdict(set)
         """The dotted names that the interpreter looked for, by the path of the importing module."""
@@ -186,7 +187,7 @@ class Project:
     def _locate(self, dotted: str, importer_base: str) -> str | None:
         installed = self._installed(dotted)
         for base in self._bases(importer_base):
-            if not self._is_first_party(base, dotted):
+            if not (self._is_first_party(base, dotted) and self._begins_in(base, dotted)):
                 continue
             place = os.path.join(base, *dotted.split("."))
             if (file := _file(place)) is not None:
@@ -194,6 +195,13 @@ class Project:
             if installed is None and _holds_code(place):
                 return place
         return installed
+
+    def _begins_in(self, base: str, dotted: str) -> bool:
+        """Whether the folder has the package or module that the name begins with."""
+        place = os.path.join(base, dotted.partition(".")[0])
+        if place not in self._begun:
+            self._begun[place] = os.path.isdir(place) or _file(place) is not None
+        return self._begun[place]
 
     def _bases(self, importer_base: str) -> Iterator[str]:
         """Folders that first-party imports start from: the importer's own, and those between it and the root."""

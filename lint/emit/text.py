@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
 
@@ -35,13 +35,14 @@ def render(report: CheckReport, notes: bool, look: Look = PLAIN) -> str:
 def _blocks(report: CheckReport, notes: bool, look: Look) -> Iterator[str]:
     read = cache(lines_of)
     findings = shown(report, notes)
+    entries = _named(report.entries)
     for finding in findings:
         yield (
             "\n".join(
                 [
                     headline(finding, look),
                     *_source(finding, read(finding.span.path, finding.span.cell), look.width),
-                    *_details(finding, report),
+                    *_details(finding, entries),
                 ]
             )
             + "\n"
@@ -103,7 +104,7 @@ def _printable(text: str) -> str:
 
 
 def _cells(text: str) -> int:
-    return sum(_width(character) for character in text)
+    return len(text) if text.isascii() else sum(map(_width, text))
 
 
 def _width(character: str) -> int:
@@ -112,10 +113,18 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _details(finding: Finding, report: CheckReport) -> Iterator[str]:
+def _named(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
+    """The entries by their qualified names."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.qualname, []).append(entry)
+    return found
+
+
+def _details(finding: Finding, entries: Mapping[str, list[Entry]]) -> Iterator[str]:
     if finding.via:
         chain = " → ".join(finding.via)
-        entry = _entry_of(finding, report.entries)
+        entry = _entry_of(finding, entries)
         yield _detail("traced because", f"{chain}; {finding.via[0]} is {HOW[entry.how]}" if entry else chain)
     if finding.root not in ("", finding.span.start):
         yield _detail("root", printable(finding.root))
@@ -133,8 +142,8 @@ def _detail(label: str, text: str) -> str:
     return f"  = {click.style(f'{label}:', bold=True)} {text}"
 
 
-def _entry_of(finding: Finding, entries: tuple[Entry, ...]) -> Entry | None:
-    named = [entry for entry in entries if entry.qualname == finding.via[0]]
+def _entry_of(finding: Finding, entries: Mapping[str, list[Entry]]) -> Entry | None:
+    named = entries.get(finding.via[0], [])
     return next((entry for entry in named if entry.path == finding.span.path), named[0] if named else None)
 
 
