@@ -197,7 +197,7 @@ class Run:
                 given.append(path)
         if not self._looks_at_whole_project:
             return given, []
-        project = map(str, project_files(self._config.root, self._config.exclude))
+        project = project_files(self._config.root, self._config.exclude)
         return given, [path for path in project if self._torch(path)]
 
     @property
@@ -248,7 +248,7 @@ class Run:
             alone |= self._known(self._callers(_active(alone), considered))
             unknown = [path for path, result in alone.items() if result is None]
         active = _active(alone)
-        together = None if named or unknown else self._index.recall(TOGETHER, _joined(map(keys, sorted(active))))
+        together = None if named or unknown else self._index.recall_whole(_joined(map(keys, sorted(active))))
         if together is None:
             self._fresh = True
             fresh, together = self._here().found(sorted({*active, *unknown}), named)
@@ -353,7 +353,7 @@ class Run:
                 if result.active:
                     active.append(path)
         if not self._config.entry:
-            self._index.keep(TOGETHER, _joined(keys(path) for path in sorted(active)), results[TOGETHER])
+            self._index.keep_whole(_joined(keys(path) for path in sorted(active)), results[TOGETHER])
 
     def _report_key(self, given: list[str], results: dict[str, Result]) -> bytes:
         """The digest of all that the report rests on: settings, files, results, and from where paths are shown."""

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,12 +22,13 @@ from .findings import CheckReport
 from .results import Result
 from .summary import SyntaxProblem
 
+T = TypeVar("T")
 DIGEST_SIZE = 16
 SETTLED_NS = 2_000_000_000
 """A file written so shortly before it was looked at may have been written again under the same time stamp."""
 
-REPORTS = 8
-"""How many reports are kept."""
+LATEST = 8
+"""How many reports are kept, and results of whole projects: each set of files asked about has its own."""
 
 
 class FileRecord(Struct, frozen=True):
@@ -65,8 +67,10 @@ class Snapshot(Struct):
     written_ns: int = 0
     files: dict[str, FileRecord] = {}
     results: dict[str, Kept] = {}
-    reports: dict[bytes, CheckReport] = {}
-    """The latest, the last one last."""
+    wholes: dict[bytes, Result] = {}
+    """Results of all files together, the latest last."""
+    reports: dict[bytes, msgspec.Raw] = {}
+    """The latest last; of a large project they are the most of it, and a check needs one at most."""
 
 
 Describe = Callable[[str, bytes, int], FileRecord]
@@ -149,19 +153,30 @@ class Index:
         self._after.results[name] = Kept(key, result)
         self._changed = self._changed or self._before.results.get(name) != self._after.results[name]
 
+    def recall_whole(self, key: bytes) -> Result | None:
+        return self._before.wholes.get(key)
+
+    def keep_whole(self, key: bytes, result: Result) -> None:
+        if self._before.wholes.get(key) != result:
+            self._after.wholes = {**_latest(self._before.wholes), key: result}
+            self._changed = True
+
     def recall_report(self, key: bytes) -> CheckReport | None:
-        return self._before.reports.get(key)
+        packed = self._before.reports.get(key)
+        return None if packed is None else msgspec.msgpack.decode(packed, type=CheckReport)
 
     def keep_report(self, key: bytes, report: CheckReport) -> None:
-        latest = dict(list(self._before.reports.items())[1 - REPORTS :])
-        self._after.reports = {**latest, key: report}
-        self._changed = True
+        with contextlib.suppress(UnicodeEncodeError):  # a file name that is no text
+            packed = msgspec.Raw(msgspec.msgpack.encode(report))
+            self._after.reports = {**_latest(self._before.reports), key: packed}
+            self._changed = True
 
     def save(self) -> None:
         """Write what this check knows, and what earlier ones knew of files it did not look at and that still exist."""
         if self._file is None or not self._changed:
             return
         self._after.reports = self._after.reports or self._before.reports
+        self._after.wholes = self._after.wholes or self._before.wholes
         for path, record in self._before.files.items():
             if path not in self._after.files and os.path.exists(path):
                 self._after.files[path] = record
@@ -175,6 +190,11 @@ class Index:
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as file:
                 file.write(digest_of(payload) + payload)
             Path(file.name).replace(self._file)
+
+
+def _latest(kept: dict[bytes, T]) -> dict[bytes, T]:
+    """All but the oldest, if there is no room for another."""
+    return dict(list(kept.items())[1 - LATEST :])
 
 
 def digest_of(data: bytes) -> bytes:

@@ -65,7 +65,7 @@ class _Lasting(Run):
         config = self._config
         self._project = Project(config.root, None, config.first_party, self._request.contents, lambda: 1 << next(bits))
         self._units = None
-        self._all = sorted(map(str, project_files(config.root, config.exclude)))
+        self._all = project_files(config.root, config.exclude)
         self._results: dict[Task, tuple[Result, int]] = {}
 
     def edited(self, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -38,8 +39,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(files: tuple[Path, ...], root: Path) -> list[str]:
-    return [path.relative_to(root).as_posix() for path in files]
+def names(files: Iterable[Path | str], root: Path) -> list[str]:
+    return [Path(path).relative_to(root).as_posix() for path in files]
 
 
 def test_a_folder_is_walked_without_ignored_hidden_built_and_installed_files(tree: Path) -> None:
