@@ -6,6 +6,7 @@ Importing click alone takes longer than `fullgraph --help` may, so this module d
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -50,7 +51,9 @@ def main() -> None:
         from .completion import answer
 
         sys.exit(answer(instruction))
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # Python looks for garbage once more while exiting, which only takes time
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
