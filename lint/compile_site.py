@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import lru_cache
 
 from .findings import Edit
 from .symbols import Module
 
+COMPILE = re.compile(rb"\.\s*compile\b")
+
 
 @lru_cache(maxsize=16)
 def compile_sites(module: Module, torch: str) -> tuple[ast.expr, ...]:
     """Every use of `torch.compile` in the file: the call, or the name alone that decorates."""
+    if COMPILE.search(module.source) is None:  # as in most files
+        return ()
     nodes = list(ast.walk(module.syntax_tree))
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_compile(node.func, torch)]
     called = {call.func for call in calls}

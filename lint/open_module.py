@@ -216,7 +216,8 @@ class OpenModule(Module):
 
     def _link(self) -> None:
         """What the module holds, from what its parts hold."""
-        self.__dict__.pop("bindings", None)
+        for name in ("bindings", "stars"):
+            self.__dict__.pop(name, None)
         self.body = tuple(node for part in self.parts for node in part.body)
         self.functions = {name: symbol for part in self.parts for name, symbol in part.functions.items()}
         self.classes = {name: symbol for part in self.parts for name, symbol in part.classes.items()}

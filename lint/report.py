@@ -79,7 +79,7 @@ class Reporter:
 
     def findings(self) -> Iterator[tuple[Finding, Emission]]:
         """Each finding, with the emission that tells most of it; file by file, as trees are kept of few files."""
-        for key, (emission, place) in sorted(self._best.items(), key=lambda item: item[1][0].path):
+        for key, (emission, place) in sorted(self._best.items(), key=lambda item: item[1][1].path):
             yield self._finding(emission, place, self._ways[key].impact(emission, self._project)), emission
 
     def passed(self) -> Iterator[tuple[str, Span]]:

@@ -175,6 +175,17 @@ class Module(SourceFile):
         return {name: tuple(nodes) for name, nodes in found.items()}
 
     @cached_property
+    def stars(self) -> tuple[Node, ...]:
+        """The `from … import *` that run when the program does: not those under `if TYPE_CHECKING:`."""
+        unrun = {
+            inner[1]
+            for node in all_statements(self.body)
+            if node[0] == "if" and node[2][-1] == "TYPE_CHECKING"
+            for inner in all_statements(node[3])
+        }
+        return tuple(node for node in self.bindings.get("*", ()) if node[1] not in unrun)
+
+    @cached_property
     def functions(self) -> dict[str, FunctionSymbol]:
         """Top-level functions, the last definition of a name."""
         nodes = (node for node in all_statements(self.body) if node[0] == "def")

@@ -87,7 +87,9 @@ def _fillable(value: Value) -> Value:
 
 def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
     analysis.tracker.rests |= module.mask_of("*")
-    for node in module.bindings.get("*", ()):
+    is_builtin = hasattr(builtins, name)  # only what runs can hide it
+    stars = module.stars if is_builtin else module.bindings.get("*", ())
+    for node in () if name.startswith("__") else stars:  # a module's own `__file__`, say
         source = _import_base(module, node)
         found = analysis.project.find_star(source, module, name)
         if found is not None:
@@ -98,7 +100,7 @@ def _elsewhere(analysis: Analysis, module: Module, name: str) -> Value:
                 return value
         if found is None and analysis.api.knows(f"{source}.{name}"):
             return External(analysis.api.canonical(f"{source}.{name}"))
-    return External(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
+    return External(f"builtins.{name}") if is_builtin else UNKNOWN
 
 
 def _definition(analysis: Analysis, module: Module, node: Node) -> Value:

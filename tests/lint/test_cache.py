@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from project_on_disk import ProjectOnDisk, lines
 
-from fullgraph.lint import workers
+from fullgraph.lint import units, workers
 from fullgraph.lint.cache import prune
 from fullgraph.lint.config import AssumeCompiled
 from fullgraph.lint.findings import CheckReport
@@ -189,6 +190,30 @@ def test_order_and_processes_do_not_show(project: ProjectOnDisk, monkeypatch: py
     assert project.check(*reversed(names), assume=forward) == alone
     monkeypatch.setattr(workers, "WORTH_IT", 5)
     assert project.check(*names, assume=forward, jobs=3) == alone
+    assert project.check(*names, assume=forward, jobs=1) == alone
+
+
+def test_a_process_that_is_full_gives_way_to_another(project: ProjectOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder of files is done by a process of its own then."""
+    many(project)
+    forward = AssumeCompiled.FORWARD
+    alone = project.check(assume=forward)
+    monkeypatch.setattr(workers, "WORTH_IT", 5)
+    begun: list[int] = []
+    start = multiprocessing.Process.start
+
+    def counted(self: multiprocessing.Process) -> None:
+        begun.append(1)
+        start(self)
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", counted)
+    assert project.check(assume=forward, jobs=2) == alone
+    few = len(begun)
+    begun.clear()
+    monkeypatch.setattr(units, "ROOM", 0)
+    assert project.check(assume=forward, jobs=2, use_cache=True) == alone
+    assert few == 2 < len(begun)
+    assert project.check(assume=forward, jobs=2, use_cache=True) == alone
 
 
 def test_a_worker_that_fails_says_so(project: ProjectOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,3 +236,18 @@ def test_reports_differ_by_what_was_asked(project: ProjectOnDisk) -> None:
     first = reports()
     assert first[0] != first[1]
     assert reports() == first
+
+
+def test_two_sets_of_files_asked_about_in_turn_are_not_worked_out_again(
+    project: ProjectOnDisk, done: list[str]
+) -> None:
+    project.write(FILES)
+    forward = AssumeCompiled.FORWARD
+
+    def reports() -> list[CheckReport]:
+        return [project.check("other.py", use_cache=True), project.check("pkg/net.py", assume=forward, use_cache=True)]
+
+    first = reports()
+    done.clear()
+    assert reports() == first
+    assert done == []

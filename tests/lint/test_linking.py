@@ -119,6 +119,42 @@ def test_imports_for_the_type_checker_serve_annotations_only(project: ProjectOnD
     assert [entry.qualname for entry in report.entries] == ["run"]
 
 
+@pytest.mark.parametrize(
+    ("guard", "shadowed"), [("if True:", True), ("if TYPE_CHECKING:", False)], ids=["run", "for types only"]
+)
+def test_a_builtin_is_hidden_by_a_star_import_that_runs(project: ProjectOnDisk, guard: str, shadowed: bool) -> None:
+    project.write(
+        {
+            "main.py": f"""
+            from typing import TYPE_CHECKING
+            import torch
+            {guard}
+                from quiet import *
+
+            @torch.compile
+            def run(x):
+                print(x)
+                return x
+            """,
+            "quiet.py": "def print(x):\n    pass\n",
+        }
+    )
+    assert lines(project.check("main.py")) == ([] if shadowed else [("main.py", "FG301", 9)])
+
+
+def test_a_package_checked_from_inside_means_itself_and_not_the_one_installed(project: ProjectOnDisk) -> None:
+    project.write(
+        {
+            "shouting/__init__.py": "",
+            "shouting/main.py": USER.format(module="shouting.impl", name="loud"),
+            "shouting/impl.py": LOUD,
+            **{f"shouting/{path}": text for path, text in library("def loud(x):\n    return x\n").items()},
+        }
+    )
+    inside = ProjectOnDisk(project.root / "shouting")
+    assert lines(inside.check("main.py")) == [("main.py", "FG301", 6)]
+
+
 def library(source: str = LOUD) -> dict[str, str]:
     return {f"{PACKAGES}/shouting/__init__.py": "from .impl import *\n", f"{PACKAGES}/shouting/impl.py": source}
 
