@@ -1,4 +1,5 @@
-"""Times the static half: the command itself, one file, whole installed packages; writes bench/results/lint.{json,md}.
+"""Times the static half: the command itself, one file, whole installed packages, a key pressed in an editor; writes
+bench/results/lint.json and docs/speed.{md,svg}.
 
 Everything is a process of its own on the same files in one run, so that the ratios hold although the machine is busy.
 """
@@ -10,6 +11,7 @@ import importlib.util
 import json
 import os
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -20,12 +22,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fullgraph.cli.projects import build_request
+from fullgraph.lint.session import Session
+from server import FILE, KEYSTROKES, absolute, keystrokes
+
 RESULTS = Path(__file__).resolve().parent / "results"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 TREES = (("torch", "nn"), ("transformers", "."))
+PEERS = ("torch", "transformers", "ruff", "flake8", "torchfix")
 FILE_LINES = 300
 FEW = 5
 LARGE = 200_000
 """Lines from which on one run has to do."""
+UNIT = 2**20 if sys.platform == "darwin" else 2**10
+"""What `ru_maxrss` has to be divided by to be in MB."""
 PARSE = """
 import ast, pathlib, sys
 for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
@@ -35,7 +45,10 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Medians over some runs of one command; the ratio is of CPU times, to the first row of the group."""
+    """Medians over some runs of one command; the ratio is of CPU times, to the first row of the group.
+
+    The peak is that of the largest process.
+    """
 
     group: str
     what: str
@@ -44,6 +57,9 @@ class Row:
     cpu_s: float
     cpu_ratio: float
     peak_mb: float
+
+
+RUFF = (str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--exit-zero", ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +99,7 @@ class Bench:
                 errors.seek(0)
                 last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
                 sys.exit(f"bench: {command.what} ended with exit code {process.returncode}: {last}")
-        unit = 2**20 if sys.platform == "darwin" else 2**10
-        return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit
+        return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / UNIT
 
 
 def program(name: str) -> str | None:
@@ -96,21 +111,21 @@ def checks(fullgraph: str, folder: Path, large: bool) -> list[Command]:
     """What is run on the same files; the first is what the others are compared with."""
     check = (fullgraph, "check", "--assume-compiled", "forward")
     few = [str(path) for path in sorted(folder.rglob("modeling_*.py"))[:: 40 if large else 1][:FEW]]
-    commands = [
-        Command("ast.parse", (sys.executable, "-c", PARSE, ".")),
+    commands = [Command("ruff check", RUFF), Command("ast.parse", (sys.executable, "-c", PARSE, "."))]
+    commands += [
         Command("fullgraph check --no-cache", (*check, "--no-cache", "--jobs=1", ".")),
         Command("fullgraph check --no-cache, 2 processes", (*check, "--no-cache", "--jobs=2", ".")),
         Command("fullgraph check, cached", (*check, ".")),
     ]
     if len(few) == FEW:
-        commands.append(Command(f"fullgraph check, cached, {FEW} of the files", (fullgraph, "check", *few)))
-    if ruff := program("ruff"):
-        commands.append(Command("ruff check", (ruff, "check", "--isolated", "--no-cache", "--exit-zero", ".")))
-    if (flake8 := program("flake8")) and not large:
-        options = (flake8, "--isolated", "--exit-zero", "--jobs=1")
-        commands.append(Command("flake8", (*options, "--select=E,F,W", ".")))
-        if importlib.util.find_spec("torchfix"):
-            commands.append(Command("flake8 with TorchFix", (*options, "--select=TOR", ".")))
+        commands += [
+            Command(f"fullgraph check, cached, {FEW} of the files, nothing found", (fullgraph, "check", *few)),
+            Command(f"fullgraph check, cached, {FEW} of the files", (*check, *few)),
+        ]
+    flake8 = (str(program("flake8")), "--isolated", "--exit-zero", "--jobs=1")
+    commands.append(Command("flake8", (*flake8, "--select=E,F,W", ".")))
+    if not large:
+        commands.append(Command("flake8 with TorchFix", (*flake8, "--select=TOR", ".")))
     return commands
 
 
@@ -137,13 +152,44 @@ def model_file(tree: Path) -> Path:
     return min(models, key=lambda path: abs(line_count(path) - FILE_LINES))
 
 
+def texts(text: str) -> Iterator[str]:
+    """The file after each key."""
+    rows = text.split("\n")
+    for (line, column), _, typed in list(keystrokes(text))[:KEYSTROKES]:
+        rows[line : line + 1] = (rows[line][:column] + typed + rows[line][column:]).split("\n")
+        yield "\n".join(rows)
+
+
+def typing(bench: Bench, folder: Path, tree: Path) -> Iterator[Row]:
+    """What the engine does for a key, as the editor's server asks it to: beside a process of ruff's for the file."""
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("[tool.fullgraph]\n")
+    file = folder / FILE.name
+    text = absolute((tree / FILE).read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8")
+    group = f"A key pressed in {FILE.name}, {line_count(file):,} lines"
+    (ruff,) = bench.group(group, folder, 9, (Command("ruff check, a process a key", RUFF),))
+    yield ruff
+    session = Session(build_request((folder,), None, use_cache=False))
+    session.report(str(file))
+    times: list[tuple[float, float]] = []
+    for typed in texts(text):
+        wall, cpu = time.perf_counter(), time.process_time()
+        session.update(str(file), typed.encode())
+        session.report(str(file))
+        times.append((time.perf_counter() - wall, time.process_time() - cpu))
+    peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT, 1)
+    cuts = [statistics.quantiles(column, n=20) for column in zip(*times, strict=True)]
+    for what, at in (("median", 9), ("95th percentile", 18)):
+        wall, cpu = (round(column[at], 4) for column in cuts)
+        yield Row(group, f"fullgraph, {what}", len(times), wall, cpu, round(cpu / ruff.cpu_s, 2), peak)
+
+
 def measure(home: Path) -> Iterator[Row]:
     fullgraph = program("fullgraph")
-    if fullgraph is None:
-        sys.exit("bench: fullgraph is not installed; run `make bench`, or `pip install -e .` first")
     trees = list(copied_trees(home / "trees"))
-    if not trees:
-        sys.exit("bench: neither torch nor transformers is installed, so there are no files to measure")
+    if fullgraph is None or len(trees) < len(TREES) or missing():
+        sys.exit(f"bench: not installed: {', '.join(missing()) or 'fullgraph'}; run `make bench`, or pip install them")
     bench = Bench(home / "cache")
     startup = (Command("python -c pass", (sys.executable, "-c", "pass")), Command("--help", (fullgraph, "--help")))
     yield from bench.group("Start", home, 15, startup)
@@ -151,6 +197,7 @@ def measure(home: Path) -> Iterator[Row]:
     single.mkdir()
     model = Path(shutil.copy(model_file(trees[-1][1]), single))
     yield from bench.group(f"{model.name}, {line_count(model)} lines", single, 9, checks(fullgraph, single, False))
+    yield from typing(bench, home / "typing", trees[-1][1])
     for name, folder in trees:
         files = list(folder.rglob("*.py"))
         lines = sum(map(line_count, files))
@@ -159,21 +206,36 @@ def measure(home: Path) -> Iterator[Row]:
         yield from bench.group(f"{name}, {len(files)} files, {lines:,} lines", folder, 1 if large else 3, commands)
 
 
+def missing() -> list[str]:
+    """What the others are that this is measured beside, as far as they are not installed."""
+    return [
+        name for name in ("torch", "transformers", "ruff", "flake8", "torchfix") if not importlib.util.find_spec(name)
+    ]
+
+
 def machine() -> dict[str, str | int]:
-    packages = ("torch", "transformers", "ruff", "flake8", "torchfix")
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 0,
         "load": f"{os.getloadavg()[0]:.1f}",
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in packages if importlib.util.find_spec(name)},
+        **{name: importlib.metadata.version(name) for name in PEERS},
     }
 
 
-def table(about: dict[str, str | int], rows: Sequence[Row]) -> str:
+def page(about: dict[str, str | int], rows: Sequence[Row]) -> str:
     """Markdown."""
-    lines = ["# Speed of `fullgraph check`", "", ", ".join(f"{key} {value}" for key, value in about.items()) + "."]
-    lines += ["CPU ratios are to the first row of each group. Written by `make bench`."]
+    whole = rows[-1].group
+    lines = [
+        "# How fast it is",
+        "",
+        "`make bench` times `fullgraph check` beside other tools on the same files, each command a process of its own,",
+        f"and writes this page: {', '.join(f'{key} {value}' for key, value in about.items())}.",
+        "What counts are the ratios of CPU times, to the first row of each table: ruff reads files one by one and",
+        "without types, `fullgraph check` follows calls through all of them. The peak is that of the largest process.",
+        "",
+        f"![CPU seconds for {whole}](speed.svg)",
+    ]
     group = None
     for row in rows:
         if row.group != group:
@@ -209,10 +271,10 @@ def main() -> None:
     about = machine()
     with tempfile.TemporaryDirectory() as home:
         rows = list(measure(Path(home)))
-    text = table(about, rows)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "lint.md").write_text(text, encoding="utf-8")
-    (RESULTS / "lint.svg").write_text(bars(rows[-1].group, [row for row in rows if row.group == rows[-1].group]))
+    text = page(about, rows)
+    (DOCS / "speed.md").write_text(text, encoding="utf-8")
+    whole = [row for row in rows if row.group == rows[-1].group]
+    (DOCS / "speed.svg").write_text(bars(whole[0].group, whole), encoding="utf-8")
     document = {"machine": about, "rows": [asdict(row) for row in rows]}
     (RESULTS / "lint.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(text, end="")

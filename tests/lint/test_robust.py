@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
 import random
+import sysconfig
 from pathlib import Path
 
 import libcst
@@ -49,6 +52,79 @@ def test_mutated_files(project: ProjectOnDisk, data: st.DataObject) -> None:
     project.write({"net.py": "import torch\n" + "\n".join(lines)})
     report = project.check(assume=AssumeCompiled.ALL)
     assert all(finding.code.startswith("FG") for finding in report.findings)
+
+
+def _without_a_span(draw: random.Random, source: bytes) -> bytes:
+    start = draw.randrange(len(source))
+    return source[:start] + source[start + draw.randrange(400) :]
+
+
+def _with_tokens_swapped(draw: random.Random, source: bytes) -> bytes:
+    words = source.split(b" ")
+    for _ in range(4):
+        one, other = draw.randrange(len(words)), draw.randrange(len(words))
+        words[one], words[other] = words[other], words[one]
+    return b" ".join(words)
+
+
+def _nested(draw: random.Random, source: bytes) -> bytes:
+    depth = 500
+    inner = draw.choice(
+        [
+            b"value = " + b"(" * depth + b"1" + b")" * depth,
+            b"value = " + b"-" * depth + b"1",
+            b"value = a" + b".b" * depth,
+            b"value = a" + b"(1)" * depth,
+            b"value = " + b" + ".join([b"a"] * depth),
+            b"value = " + b"lambda: " * depth + b"1",
+            b"\n".join(b" " * i + b"if a:" for i in range(depth)) + b"\n" + b" " * depth + b"pass",
+        ]
+    )
+    return b"import torch\n" + inner + b"\n" + source
+
+
+def _long(draw: random.Random, source: bytes) -> bytes:
+    return source * (50_000 // (source.count(b"\n") + 1) + 1)
+
+
+def _with_null_bytes(draw: random.Random, source: bytes) -> bytes:
+    at = draw.randrange(len(source))
+    return source[:at] + b"\0" + source[at:]
+
+
+MUTATIONS = [
+    _without_a_span,
+    _with_tokens_swapped,
+    _nested,
+    _with_null_bytes,
+    lambda draw, source: source.replace(b"\n", b"\r\n"),
+    lambda draw, source: b"\xef\xbb\xbf" + source,
+    lambda draw, source: source.replace(b"\n\n", b"\n\x0c\n"),
+    lambda draw, source: source.replace(b"    ", b"\t"),
+    lambda draw, source: b"# -*- coding: latin-1 -*-\n" + source + b"\nname = '\xe9'\n",
+]
+MUTATED = int(os.environ.get("MUTATED_FILES", "30"))
+
+
+def _real_files() -> list[Path]:
+    """Of torch where it is installed, else of Python."""
+    found = importlib.util.find_spec("torch")
+    folder = sysconfig.get_path("stdlib") if found is None or found.origin is None else Path(found.origin).parent / "nn"
+    return sorted(path for path in Path(folder).rglob("*.py") if path.stat().st_size > 1000)
+
+
+def test_mutated_real_files(project: ProjectOnDisk) -> None:
+    """With `MUTATED_FILES=1000` as many; one in fifty is made 50,000 lines long."""
+    draw, files = random.Random(MUTATED), _real_files()
+    for number in range(MUTATED):
+        mutate = _long if number % 50 == 29 else MUTATIONS[number % len(MUTATIONS)]
+        file = project.root / f"net_{number}.py"
+        file.write_bytes(mutate(draw, draw.choice(files).read_bytes()))
+        how = AssumeCompiled.FORWARD if mutate is _long else AssumeCompiled.ALL
+        report = project.check(file.name, assume=how)
+        assert not report.remarks
+        assert all(finding.code.startswith("FG") for finding in report.findings)
+        file.unlink()
 
 
 @pytest.mark.parametrize(
