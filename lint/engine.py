@@ -428,9 +428,7 @@ class _Keys:
     def _imports(self, path: str) -> Iterable[str]:
         if self._content(path) in (FOLDER, UNREADABLE):
             return ()
-        base = self._project.name_of(path)[2]
-        found = (self._project.locate(name, base) for name in self._index.look(path).asked)
-        return {place for place in found if place is not None}
+        return self._project.located(self._index.look(path).asked, self._project.name_of(path)[2])
 
 
 def _joined(parts: Iterable[bytes]) -> bytes:

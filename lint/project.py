@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from . import notebook as notebooks
@@ -20,6 +21,18 @@ from .symbols import Module
 
 NEVER_FIRST_PARTY = frozenset({"torch", "numpy"})
 STUB = ".pyi"
+
+
+class _Places(dict[str, "str | None"]):
+    """Where modules lie for the code below one folder, looked for when they are first asked about."""
+
+    def __init__(self, look: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._look = look
+
+    def __missing__(self, dotted: str) -> str | None:
+        self[dotted] = place = self._look(dotted)
+        return place
 
 
 class Project:
@@ -43,18 +56,20 @@ class Project:
         self._by_path: dict[str, Module | None] = {}
         self._sources: dict[str, SourceFile] = {}
         self._checked: set[str] = set()
-        self._places: dict[tuple[str, str], str | None] = {}
+        self._places: dict[str, _Places] = {}
         self._begun: dict[str, bool] = {}
         self._packages: dict[str, tuple[str, str]] = {}
-        self.asked: defaultdict[str, set[str]] = defaultdict(set)
-        """The dotted names that the interpreter looked for, by the path of the importing module."""
+        self._asked: defaultdict[str, set[str]] = defaultdict(set)
         self._told: set[str] = set()
+        """The files of which `learned` has told."""
         self.problems: dict[str, SyntaxProblem] = {}
         """Files that could not be parsed, by absolute path."""
 
     def learned(self) -> tuple[dict[str, set[str]], dict[str, SyntaxProblem | None]]:
-        """What was `asked` for, and the files parsed, with why one could not be, since this was last asked."""
-        asked, self.asked = dict(self.asked), defaultdict(set)
+        """What is new since this was last asked: the dotted names that files were seen to look for, by their paths, and
+        the files parsed, with why one could not be.
+        """
+        asked, self._asked = dict(self._asked), defaultdict(set)
         parsed = {path: self.problems.get(path) for path in (*self._by_path, *self._checked) if path not in self._told}
         self._told.update(parsed)
         return asked, parsed
@@ -152,7 +167,7 @@ class Project:
         """The module that `import dotted` means in `importer`: a first-party one, or an installed library's."""
         if dotted.partition(".")[0] in NEVER_FIRST_PARTY:
             return None
-        self.asked[importer.path].add(dotted)
+        self._asked[importer.path].add(dotted)
         path = self.locate(dotted, importer.base)
         if path is None:
             return None
@@ -173,16 +188,23 @@ class Project:
         if path is not None and path not in self._by_path and os.path.isfile(path) and not self._may_change(path):
             source = self._read(path).source
             if name.encode() not in source and b"import *" not in source:
-                self.asked[importer.path].add(dotted)
+                self._asked[importer.path].add(dotted)
                 return None
         return self.find(dotted, importer)
 
     def locate(self, dotted: str, base: str) -> str | None:
         """Where the module `dotted` lies for code below `base`; a folder if it has no `__init__.py`."""
-        key = (dotted, base)
-        if key not in self._places:
-            self._places[key] = self._locate(dotted, base)
-        return self._places[key]
+        return self._places_for(base)[dotted]
+
+    def located(self, names: Iterable[str], base: str) -> set[str]:
+        """Where these modules lie, as far as they are found."""
+        places = self._places_for(base)
+        return {place for dotted in names if (place := places[dotted]) is not None}
+
+    def _places_for(self, base: str) -> _Places:
+        if base not in self._places:
+            self._places[base] = _Places(partial(self._locate, importer_base=base))
+        return self._places[base]
 
     def _locate(self, dotted: str, importer_base: str) -> str | None:
         installed = self._installed(dotted)

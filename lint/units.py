@@ -68,7 +68,7 @@ class Units:
         return len(self._analysis.memo) > ROOM
 
     def learned(self) -> tuple[dict[str, set[str]], dict[str, SyntaxProblem | None]]:
-        """What files looked for, and which were parsed, since this was last asked."""
+        """See `Project.learned`."""
         return self._project.learned()
 
     def drop(self, mask: int | None) -> None:

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -17,18 +18,22 @@ from .cache import SummaryCache
 from .config import Config
 from .project import Project
 from .results import Done, Result, Task
+from .room import with_room
 from .ruleset import ruleset
 from .type_source import TypeSource
 from .units import Units
 
 WORTH_IT = 60
-"""Tasks from which on a process pays for its start."""
-
-
+"""Tasks from which on a second process pays for its start."""
+TOO_MANY = 600
+"""Tasks from which on one process alone would come to remember too much."""
 FORKS = sys.platform == "linux"
+"""Whether a process begins with all that the one that starts it knows."""
 
 
 class Told(NamedTuple):
+    """What a process says when it has done some tasks."""
+
     done: Done
     remarks: list[str]
     full: bool = False
@@ -52,9 +57,10 @@ class Setup(NamedTuple):
 
 
 def processes_for(tasks: int, asked: int | None) -> int:
-    """How many processes to use: what was asked for, else one a core; none where there is little to do."""
+    """How many processes to use: what was asked for, else one a core; none where this one can do it as well."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(asked or available, tasks // WORTH_IT)
+    count = min(asked or available, tasks // WORTH_IT)
+    return count if count > 1 or tasks >= TOO_MANY else 0
 
 
 def run(tasks: Sequence[Task], setup: Setup, processes: int, here: Units) -> Iterator[Told]:
@@ -123,7 +129,7 @@ def _serve(connection: Connection, setup: Setup, known: Units | None) -> None:
         except EOFError:
             return
         try:
-            connection.send(done_by(units, batch))
+            connection.send(with_room(partial(done_by, units, batch)))
         except Exception as error:
             connection.send(error)
 

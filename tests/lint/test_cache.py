@@ -190,6 +190,7 @@ def test_order_and_processes_do_not_show(project: ProjectOnDisk, monkeypatch: py
     assert project.check(*reversed(names), assume=forward) == alone
     monkeypatch.setattr(workers, "WORTH_IT", 5)
     assert project.check(*names, assume=forward, jobs=3) == alone
+    monkeypatch.setattr(workers, "TOO_MANY", 5)
     assert project.check(*names, assume=forward, jobs=1) == alone
 
 
