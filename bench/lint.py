@@ -34,7 +34,7 @@ FILE_LINES = 300
 WITHOUT_PLUGIN = """
 import importlib.metadata, sys
 installed = importlib.metadata.distributions
-importlib.metadata.distributions = lambda: (each for each in installed() if each.metadata["Name"] != "torchfix")
+importlib.metadata.distributions = lambda: (each for each in installed() if each.metadata["Name"] != "TorchFix")
 from flake8.main.cli import main
 sys.exit(main(sys.argv[1:]))
 """

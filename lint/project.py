@@ -59,7 +59,8 @@ class Project:
         self._places: dict[str, _Places] = {}
         self._begun: dict[str, bool] = {}
         self._packages: dict[str, tuple[str, str]] = {}
-        self._asked: defaultdict[str, set[str]] = defaultdict(set)
+        self.asked: defaultdict[str, set[str]] = defaultdict(set)
+        """Dotted names that files were seen to look for, by their paths, of which `learned` has not told."""
         self._told: set[str] = set()
         """The files of which `learned` has told."""
         self.problems: dict[str, SyntaxProblem] = {}
@@ -69,7 +70,7 @@ class Project:
         """What is new since this was last asked: the dotted names that files were seen to look for, by their paths, and
         the files parsed, with why one could not be.
         """
-        asked, self._asked = dict(self._asked), defaultdict(set)
+        asked, self.asked = dict(self.asked), defaultdict(set)
         parsed = {path: self.problems.get(path) for path in (*self._by_path, *self._checked) if path not in self._told}
         self._told.update(parsed)
         return asked, parsed
@@ -167,7 +168,7 @@ class Project:
         """The module that `import dotted` means in `importer`: a first-party one, or an installed library's."""
         if dotted.partition(".")[0] in NEVER_FIRST_PARTY:
             return None
-        self._asked[importer.path].add(dotted)
+        self.asked[importer.path].add(dotted)
         path = self.locate(dotted, importer.base)
         if path is None:
             return None
@@ -188,7 +189,7 @@ class Project:
         if path is not None and path not in self._by_path and os.path.isfile(path) and not self._may_change(path):
             source = self._read(path).source
             if name.encode() not in source and b"import *" not in source:
-                self._asked[importer.path].add(dotted)
+                self.asked[importer.path].add(dotted)
                 return None
         return self.find(dotted, importer)
 
