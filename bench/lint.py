@@ -240,7 +240,8 @@ def page(about: dict[str, str | int], rows: Sequence[Row]) -> str:
         "`make bench` times `fullgraph check` beside other tools on the same files, each command a process of its own,",
         f"and writes this page: {', '.join(f'{key} {value}' for key, value in about.items())}.",
         "What counts are the ratios of CPU times, to the first row of each table: ruff reads files one by one and",
-        "without types, `fullgraph check` follows calls through all of them. The peak is that of the largest process.",
+        "without types, `fullgraph check` follows calls through all of them. The peak is that of the largest process,",
+        "and no less than the bench's own.",
         "",
         f"![CPU seconds for {whole}](speed.svg)",
     ]
