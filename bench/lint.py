@@ -216,9 +216,7 @@ def measure(home: Path) -> Iterator[Row]:
 
 def missing() -> list[str]:
     """What the others are that this is measured beside, as far as they are not installed."""
-    return [
-        name for name in ("torch", "transformers", "ruff", "flake8", "torchfix") if not importlib.util.find_spec(name)
-    ]
+    return [name for name in PEERS if not importlib.util.find_spec(name)]
 
 
 def machine() -> dict[str, str | int]:
